@@ -1,0 +1,2 @@
+//! The `endless` binary.
+fn main() {}
