@@ -2,3 +2,4 @@
 //! and one line in place of each piece of tool traffic.
 
 pub mod text;
+pub mod transcript;

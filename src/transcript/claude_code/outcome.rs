@@ -1,0 +1,355 @@
+//! How a tool call of Claude Code ended: the few words of its result that a bottle keeps.
+//!
+//! A result's body can be megabytes; only what the kind of call needs is looked at, and only a
+//! tail of it decoded, unless private text may stand in it: then it is stripped whole first.
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::{
+    text::{
+        envelope::envelopes,
+        line::{first_clause, plain_line},
+        privacy,
+    },
+    transcript::{
+        ToolResult,
+        json::{Quoted, Raw},
+        tool::{Counted, Lines, Outcome, Status, ToolKind},
+    },
+};
+
+/// Characters kept of a telling line.
+const LINE: usize = 160;
+/// Raw bytes at the end of an output in which its last line is looked for.
+const TAIL: usize = 4_096;
+/// Raw bytes of a text that are decoded to find its first clause.
+const HEAD: usize = 16_384;
+/// Words that mark the line of a failed command that says why.
+const TELLING: &[&str] =
+    &["error", "failed", "failure", "panicked", "fatal", "exception", "denied", "not found"];
+
+/// How the results of declined calls begin (versions 1.0 to 2.1).
+const DECLINED: &[&str] = &[
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "The agent proposed a plan that was rejected by the user",
+    "User chose to stay in plan mode",
+    "User rejected",
+    "The user rejected",
+    "Permission for this tool use was denied",
+    "Permission to use ",
+    "Claude requested permissions to ",
+];
+/// Behind these stands what the person wrote.
+const SAID: &[&str] = &["the user said:\n", "The user said:\n"];
+/// What the host adds behind the person's words.
+const HINT: &str = "\n\nNote: The user's next message";
+
+impl ToolResult<'_> {
+    /// What the result says of a call of this kind.
+    pub fn outcome(&self, kind: ToolKind) -> Outcome {
+        let mut outcome = Outcome { status: Status::Completed, ..Outcome::default() };
+        if self.failed || self.denial.is_some() {
+            failed(self, kind, &mut outcome);
+        } else {
+            completed(self, kind, &mut outcome);
+        }
+        outcome
+    }
+}
+
+fn failed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
+    let text = whole_text(result, outcome);
+    outcome.status = failure(result, &text);
+    match outcome.status {
+        Status::Declined => outcome.said.extend(words_of_the_person(result, &text)),
+        Status::Failed if kind == ToolKind::Command => {
+            outcome.exit = exit_code(&text);
+            let output = if outcome.exit.is_some() { after_first_line(&text) } else { &text };
+            outcome.line = plain_line(telling_line(output), LINE);
+        }
+        // Old hosts put a person's objection here, unmarked: as much of it as fits.
+        Status::Failed => outcome.line = plain_line(untagged(&text), LINE),
+        _ => {}
+    }
+}
+
+fn failure(result: &ToolResult<'_>, text: &str) -> Status {
+    let denial = result.denial.map(Quoted::decode);
+    if denial.as_deref() == Some("interrupted")
+        || text.starts_with("[Tool call interrupted")
+        || text.starts_with("[Request interrupted by user")
+    {
+        return Status::Interrupted;
+    }
+    if denial.is_some() || is_declined(text) {
+        return Status::Declined;
+    }
+    Status::Failed
+}
+
+fn is_declined(text: &str) -> bool {
+    DECLINED.iter().any(|opening| text.starts_with(opening))
+}
+
+/// What the person wrote when they declined. The sentence before it is the host's.
+fn words_of_the_person(result: &ToolResult<'_>, text: &str) -> Option<String> {
+    if let Some(feedback) = result.detail.and_then(|raw| raw.text("userFeedback")) {
+        return Some(feedback.into_owned());
+    }
+    if !is_declined(text) {
+        return None;
+    }
+    let said = SAID.iter().find_map(|mark| text.split_once(mark))?.1;
+    Some(said.split(HINT).next().unwrap_or(said).to_owned())
+}
+
+fn completed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
+    match kind {
+        ToolKind::Command => command(result, outcome),
+        ToolKind::Edit | ToolKind::Write => {
+            if let Some(detail) = result.detail {
+                patch(detail, outcome);
+            }
+        }
+        ToolKind::Search => outcome.found = found(result, outcome),
+        ToolKind::Tasks => outcome.task = task(result),
+        ToolKind::Question => outcome.said = answers(result, outcome),
+        ToolKind::Plan => {
+            outcome.line = "approved".to_owned();
+            let plan = result.detail.and_then(|raw| raw.text("plan"));
+            outcome.plan = plan.map(Cow::into_owned);
+        }
+        ToolKind::Agent => outcome.line = report(result, outcome),
+        ToolKind::Fetch | ToolKind::Other => {
+            let text = head(result.content, outcome);
+            outcome.line = first_clause(untagged(&text), LINE);
+        }
+        ToolKind::Read => {}
+    }
+}
+
+fn command(result: &ToolResult<'_>, outcome: &mut Outcome) {
+    let detail = |key| result.detail.and_then(|raw| raw.member(key));
+    if detail("interrupted").is_some_and(Raw::is_true) {
+        outcome.status = Status::Interrupted;
+        return;
+    }
+    if detail("backgroundTaskId").is_some_and(|raw| raw.quoted().is_some()) {
+        outcome.line = "in the background".to_owned();
+        return;
+    }
+    outcome.exit = Some(0);
+    let mut line = last_line(result.content, outcome);
+    if line.is_empty() {
+        line = last_line(detail("stdout"), outcome);
+    }
+    outcome.line = plain_line(&line, LINE);
+}
+
+/// Lines added and removed, from the host's own patch.
+fn patch(detail: Raw<'_>, outcome: &mut Outcome) {
+    outcome.created = detail.text("type").as_deref() == Some("create");
+    let hunks = detail.member("structuredPatch").map(Raw::elements).unwrap_or_default();
+    if hunks.is_empty() {
+        return;
+    }
+    let mut lines = Lines::default();
+    for hunk in hunks {
+        for line in hunk.member("lines").map(Raw::elements).unwrap_or_default() {
+            match line.0 {
+                [b'"', b'+', ..] => lines.added += 1,
+                [b'"', b'-', ..] => lines.removed += 1,
+                _ => {}
+            }
+        }
+    }
+    outcome.lines = Some(lines);
+}
+
+fn found(result: &ToolResult<'_>, outcome: &mut Outcome) -> Option<(u64, Counted)> {
+    let number = |key| result.detail.and_then(|raw| raw.member(key)).and_then(Raw::number);
+    if let Some(lines) = number("numLines").filter(|lines| *lines > 0) {
+        return Some((lines, Counted::Lines));
+    }
+    if let Some(files) = number("numFiles") {
+        return Some((files, Counted::Files));
+    }
+    let text = head(result.content, outcome);
+    let text = text.trim();
+    if text.is_empty() || text.starts_with("No files found") || text.starts_with("No matches found")
+    {
+        return Some((0, Counted::Files));
+    }
+    let counted = text.strip_prefix("Found ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    counted.map(|files| (files, Counted::Files))
+}
+
+/// `Task #3 created successfully: …`
+fn task(result: &ToolResult<'_>) -> Option<String> {
+    let id = result.detail.and_then(|raw| raw.member("task")).and_then(|task| task.text("id"));
+    if let Some(id) = id {
+        return Some(id.into_owned());
+    }
+    let text = decoded(result.content, HEAD);
+    let (_, rest) = text.split_once("Task #")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then_some(digits)
+}
+
+/// The person's answers, in the order of the questions.
+fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(answers) = result.detail.and_then(|raw| raw.member("answers")) {
+        let walked = answers.cursor().members(|_, cursor| {
+            if let Some(answer) = cursor.string()? {
+                said.push(answer.decode().into_owned());
+            }
+            Ok(())
+        });
+        if walked.is_ok() && !said.is_empty() {
+            said.extend(notes(result));
+            return said;
+        }
+    }
+    let text = whole_text(result, outcome);
+    let text = text.trim();
+    let inner = text
+        .strip_prefix("User has answered your questions: ")
+        .map(|rest| rest.rsplit_once(". You can now continue").map_or(rest, |(inner, _)| inner));
+    inner.map(|inner| vec![inner.to_owned()]).unwrap_or_default()
+}
+
+/// What the person wrote beside the chosen answers.
+fn notes(result: &ToolResult<'_>) -> Vec<String> {
+    let Some(annotations) = result.detail.and_then(|raw| raw.member("annotations")) else {
+        return Vec::new();
+    };
+    let mut notes = Vec::new();
+    let walked = annotations.cursor().members(|_, cursor| {
+        notes.extend(cursor.raw()?.text("notes").map(Cow::into_owned));
+        Ok(())
+    });
+    if walked.is_ok() { notes } else { Vec::new() }
+}
+
+/// The first clause of a subagent's report, behind what the host puts before it.
+fn report(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
+    let own = result.detail.and_then(|raw| raw.member("content"));
+    for content in [own, result.content].into_iter().flatten() {
+        for text in texts(content) {
+            let text = privacy::clean(&text, &mut outcome.hidden).into_owned();
+            if envelopes(&text).is_none() && !text.trim().is_empty() {
+                return first_clause(untagged(&text), LINE);
+            }
+        }
+    }
+    String::new()
+}
+
+/// The exit status that stands in the first line of a failed command's result.
+fn exit_code(text: &str) -> Option<i32> {
+    let first = text.lines().next()?.trim();
+    let digits =
+        first.strip_prefix("Exit code ").or_else(|| first.strip_prefix("Error: Exit code "));
+    digits?.trim().parse().ok()
+}
+
+fn after_first_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, rest)| rest)
+}
+
+/// The line of a failed command's output that says why: the last with a telling word, else the
+/// last.
+fn telling_line(text: &str) -> &str {
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
+    let tells = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        TELLING.iter().any(|word| line.contains(word))
+    };
+    lines().find(tells).or_else(|| lines().next()).unwrap_or_default()
+}
+
+/// Without the host's mark around a tool's own error.
+fn untagged(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix("<tool_use_error>")
+        .map_or(text, |rest| rest.trim_end_matches("</tool_use_error>"))
+}
+
+/// The last line of an output that is not empty.
+fn last_line(output: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
+    let Some(output) = output else { return String::new() };
+    let text = match output.quoted() {
+        Some(quoted) if !privacy::may_hide(quoted.0) => Quoted(tail(quoted.0)).decode(),
+        _ => privacy::clean(&texts(output).join("\n"), &mut outcome.hidden).into_owned().into(),
+    };
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+}
+
+/// The last raw bytes of a string, cut where an escaped line ends.
+fn tail(raw: &[u8]) -> &[u8] {
+    if raw.len() <= TAIL {
+        return raw;
+    }
+    let near = &raw[raw.len() - TAIL..];
+    // A newline's escape, unless its backslash is itself escaped.
+    let mut from = 0;
+    while let Some(found) = memmem::find(&near[from..], b"\\n") {
+        let at = from + found;
+        let before = near[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if before == 0 && at > 0 {
+            return &near[at + 2..];
+        }
+        from = at + 2;
+    }
+    raw
+}
+
+/// The start of a result's text, privacy-stripped.
+fn head(content: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
+    let hides = content.is_some_and(|raw| privacy::may_hide(raw.0));
+    let text = decoded(content, if hides { usize::MAX } else { HEAD });
+    privacy::clean(&text, &mut outcome.hidden).into_owned()
+}
+
+/// The whole text of a result, privacy-stripped. Where the host shows the model nothing, its own
+/// record counts.
+fn whole_text(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
+    let text = decoded(result.content, usize::MAX);
+    let text = if text.trim().is_empty() { decoded(result.detail, usize::MAX) } else { text };
+    privacy::clean(&text, &mut outcome.hidden).into_owned()
+}
+
+/// The texts of a content, joined; of long strings only about `bytes` at the start.
+fn decoded(content: Option<Raw<'_>>, bytes: usize) -> Cow<'_, str> {
+    let Some(content) = content else { return Cow::Borrowed("") };
+    match content.quoted() {
+        Some(quoted) => Quoted(start(quoted.0, bytes)).decode(),
+        None => Cow::Owned(texts(content).join("\n")),
+    }
+}
+
+/// The first bytes of a raw string, not cut inside an escape.
+fn start(raw: &[u8], bytes: usize) -> &[u8] {
+    if raw.len() <= bytes {
+        return raw;
+    }
+    let cut = memchr::memrchr(b'\\', &raw[..bytes]).filter(|at| bytes - at < 12);
+    let cut = cut.unwrap_or(bytes);
+    let escapes = raw[..cut].iter().rev().take_while(|byte| **byte == b'\\').count();
+    &raw[..cut - escapes]
+}
+
+/// The decoded texts of a content: a string, or a list of text blocks.
+fn texts(content: Raw<'_>) -> Vec<Cow<'_, str>> {
+    if let Some(quoted) = content.quoted() {
+        return vec![quoted.decode()];
+    }
+    content
+        .elements()
+        .into_iter()
+        .filter_map(|block| block.quoted().map(Quoted::decode).or_else(|| block.text("text")))
+        .collect()
+}

@@ -1,0 +1,526 @@
+//! Walks over JSON text without building a tree: what is not kept is never decoded.
+//!
+//! A [`Cursor`] steps through one line; a [`Raw`] is one whole value and a [`Quoted`] the inside of
+//! a string, both still as they stand in the file. Structure is checked everywhere (a cut record
+//! that runs into the next one must be noticed), the inside of skipped strings is not: a stray
+//! control character in a tool's output costs nobody a word.
+//!
+//! Nesting is unlimited and costs no stack. Where a key stands twice the caller sees both, in
+//! order, and lets the last one win, as hosts do.
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// The line is not the JSON that it should be: cut, glued to another, or not JSON at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("broken JSON at byte {at}")]
+pub struct Broken {
+    /// Where in the text the walk stopped, in bytes.
+    pub at: usize,
+}
+
+/// One whole JSON value, as it stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(pub &'a [u8]);
+
+impl<'a> Raw<'a> {
+    /// A walk over this value.
+    pub fn cursor(self) -> Cursor<'a> {
+        Cursor::new(self.0)
+    }
+
+    /// The string that this value is, if it is one.
+    pub fn quoted(self) -> Option<Quoted<'a>> {
+        match self.0 {
+            [b'"', inside @ .., b'"'] => Some(Quoted(inside)),
+            _ => None,
+        }
+    }
+
+    /// The value of `key`, if this is an object that has it; the last one where it stands twice.
+    pub fn member(self, key: &str) -> Option<Self> {
+        let mut found = None;
+        self.cursor()
+            .members(|name, cursor| {
+                let value = cursor.raw()?;
+                if name.is(key) {
+                    found = Some(value);
+                }
+                Ok(())
+            })
+            .ok()?;
+        found
+    }
+
+    /// The decoded string at `key`.
+    pub fn text(self, key: &str) -> Option<Cow<'a, str>> {
+        Some(self.member(key)?.quoted()?.decode())
+    }
+
+    /// The unsigned number that this value is, if it is a whole one that fits.
+    pub fn number(self) -> Option<u64> {
+        std::str::from_utf8(self.0).ok()?.parse().ok()
+    }
+
+    /// Whether this value is `true`.
+    pub fn is_true(self) -> bool {
+        self.0 == b"true"
+    }
+
+    /// The elements, if this is an array.
+    pub fn elements(self) -> Vec<Self> {
+        let mut all = Vec::new();
+        let walked = self.cursor().elements(|cursor| {
+            all.push(cursor.raw()?);
+            Ok(())
+        });
+        if walked.is_ok() { all } else { Vec::new() }
+    }
+}
+
+/// The inside of a JSON string, still escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoted<'a>(pub &'a [u8]);
+
+impl<'a> Quoted<'a> {
+    /// Whether the decoded string is `text`.
+    pub fn is(self, text: &str) -> bool {
+        self.0 == text.as_bytes() || (self.0.contains(&b'\\') && self.decode() == text)
+    }
+
+    /// The string: escapes resolved, lone surrogates and invalid UTF-8 replaced by U+FFFD.
+    pub fn decode(self) -> Cow<'a, str> {
+        match memchr(b'\\', self.0) {
+            None => String::from_utf8_lossy(self.0),
+            Some(first) => Cow::Owned(unescape(self.0, first)),
+        }
+    }
+}
+
+/// A position in JSON text.
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Bytes passed so far.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte that is not white space, without passing it.
+    pub fn peek(&mut self) -> Option<u8> {
+        while let Some(byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Passes one value and returns it.
+    pub fn raw(&mut self) -> Result<Raw<'a>, Broken> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(Raw(&self.bytes[start..self.at]))
+    }
+
+    /// Passes one value; the string, where it is one.
+    pub fn string(&mut self) -> Result<Option<Quoted<'a>>, Broken> {
+        if self.peek() == Some(b'"') {
+            return self.quoted().map(Some);
+        }
+        self.skip()?;
+        Ok(None)
+    }
+
+    /// Passes one value; whether it is `true`.
+    pub fn flag(&mut self) -> Result<bool, Broken> {
+        Ok(self.raw()?.is_true())
+    }
+
+    /// Passes an object, giving each key with the cursor before its value; `each` must pass it.
+    /// A value that is no object is passed without a call.
+    pub fn members<F>(&mut self, mut each: F) -> Result<(), Broken>
+    where
+        F: FnMut(Quoted<'a>, &mut Self) -> Result<(), Broken>,
+    {
+        if self.peek() != Some(b'{') {
+            return self.skip();
+        }
+        self.at += 1;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.peek();
+            let key = self.quoted()?;
+            self.expect(b':')?;
+            each(key, self)?;
+            if self.ends(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes an array, with the cursor before each element; `each` must pass it.
+    /// A value that is no array is passed without a call.
+    pub fn elements<F>(&mut self, mut each: F) -> Result<(), Broken>
+    where
+        F: FnMut(&mut Self) -> Result<(), Broken>,
+    {
+        if self.peek() != Some(b'[') {
+            return self.skip();
+        }
+        self.at += 1;
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            each(self)?;
+            if self.ends(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes one value of any kind and depth.
+    pub fn skip(&mut self) -> Result<(), Broken> {
+        match self.peek() {
+            Some(b'{' | b'[') => self.skip_nested(),
+            Some(b'"') => self.quoted().map(drop),
+            Some(_) => self.scalar(),
+            None => Err(self.broken()),
+        }
+    }
+
+    /// Passes an object or array: a loop with an explicit stack, so that depth costs no stack.
+    fn skip_nested(&mut self) -> Result<(), Broken> {
+        let mut open = Nesting::default();
+        loop {
+            match self.peek() {
+                Some(b'{') => {
+                    self.at += 1;
+                    if self.peek() == Some(b'}') {
+                        self.at += 1;
+                    } else {
+                        open.push(true);
+                        self.key()?;
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.at += 1;
+                    if self.peek() == Some(b']') {
+                        self.at += 1;
+                    } else {
+                        open.push(false);
+                        continue;
+                    }
+                }
+                Some(b'"') => drop(self.quoted()?),
+                Some(_) => self.scalar()?,
+                None => return Err(self.broken()),
+            }
+            if self.close(&mut open)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// After a value inside `open`: passes what closes, up to the next value. True when all is closed.
+    fn close(&mut self, open: &mut Nesting) -> Result<bool, Broken> {
+        while let Some(object) = open.top() {
+            if !self.ends(if object { b'}' } else { b']' })? {
+                if object {
+                    self.key()?;
+                }
+                return Ok(false);
+            }
+            open.pop();
+        }
+        Ok(true)
+    }
+
+    fn key(&mut self) -> Result<(), Broken> {
+        self.peek();
+        self.quoted()?;
+        self.expect(b':')
+    }
+
+    /// After a value: passes a comma (false) or the closing byte (true).
+    fn ends(&mut self, closing: u8) -> Result<bool, Broken> {
+        let next = self.peek();
+        if next == Some(closing) || next == Some(b',') {
+            self.at += 1;
+            return Ok(next == Some(closing));
+        }
+        Err(self.broken())
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Broken> {
+        if self.peek() != Some(byte) {
+            return Err(self.broken());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Passes a string. Quotes are searched for, not backslashes: code has far fewer of them.
+    fn quoted(&mut self) -> Result<Quoted<'a>, Broken> {
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return Err(self.broken());
+        }
+        let start = self.at + 1;
+        let mut from = start;
+        while let Some(found) = memchr(b'"', &self.bytes[from..]) {
+            let quote = from + found;
+            let escapes = self.bytes[start..quote].iter().rev().take_while(|b| **b == b'\\');
+            if escapes.count().is_multiple_of(2) {
+                self.at = quote + 1;
+                return Ok(Quoted(&self.bytes[start..quote]));
+            }
+            from = quote + 1;
+        }
+        Err(self.broken())
+    }
+
+    fn scalar(&mut self) -> Result<(), Broken> {
+        let rest = &self.bytes[self.at..];
+        let length = match rest.first() {
+            Some(b't') if rest.starts_with(b"true") => 4,
+            Some(b'f') if rest.starts_with(b"false") => 5,
+            Some(b'n') if rest.starts_with(b"null") => 4,
+            Some(b'-' | b'0'..=b'9') => rest
+                .iter()
+                .take_while(|b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+                .count(),
+            _ => return Err(self.broken()),
+        };
+        self.at += length;
+        Ok(())
+    }
+
+    fn broken(&self) -> Broken {
+        Broken { at: self.at }
+    }
+}
+
+/// Which brackets are open: a bit each, and a vector below the 128th level.
+#[derive(Default)]
+struct Nesting {
+    bits: u128,
+    depth: usize,
+    deep: Vec<bool>,
+}
+
+impl Nesting {
+    fn push(&mut self, object: bool) {
+        if self.depth < 128 {
+            let bit = 1_u128 << self.depth;
+            self.bits = if object { self.bits | bit } else { self.bits & !bit };
+        } else {
+            self.deep.push(object);
+        }
+        self.depth += 1;
+    }
+
+    fn top(&self) -> Option<bool> {
+        match self.depth {
+            0 => None,
+            1..=128 => Some(self.bits >> (self.depth - 1) & 1 == 1),
+            _ => self.deep.last().copied(),
+        }
+    }
+
+    fn pop(&mut self) {
+        if self.depth > 128 {
+            self.deep.pop();
+        }
+        self.depth -= 1;
+    }
+}
+
+fn unescape(raw: &[u8], first: usize) -> String {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    let mut next = Some(first);
+    while let Some(backslash) = next {
+        out.extend_from_slice(&rest[..backslash]);
+        rest = &rest[backslash + 1..];
+        rest = &rest[escape(rest, &mut out)..];
+        next = memchr(b'\\', rest);
+    }
+    out.extend_from_slice(rest);
+    String::from_utf8(out)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Writes what the escape means; returns how many bytes it takes after its backslash.
+/// An escape that JSON does not know stays as it stands.
+fn escape(rest: &[u8], out: &mut Vec<u8>) -> usize {
+    let plain = match rest.first() {
+        Some(b'n') => b'\n',
+        Some(b't') => b'\t',
+        Some(b'r') => b'\r',
+        Some(b'b') => 8,
+        Some(b'f') => 12,
+        Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
+        Some(b'u') => return unicode(rest, out),
+        _ => {
+            out.push(b'\\');
+            return 0;
+        }
+    };
+    out.push(plain);
+    1
+}
+
+fn unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
+    let Some(unit) = hex(rest.get(1..5)) else {
+        out.push(b'\\');
+        return 0;
+    };
+    let low = if rest.get(5..7) == Some(b"\\u") { hex(rest.get(7..11)) } else { None };
+    let (character, length) = match (unit, low) {
+        (0xD800..=0xDBFF, Some(low @ 0xDC00..=0xDFFF)) => {
+            (char::from_u32(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)), 11)
+        }
+        _ => (char::from_u32(unit), 5),
+    };
+    let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    length
+}
+
+fn hex(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn skips(text: &str) -> bool {
+        let mut cursor = Cursor::new(text.as_bytes());
+        cursor.skip().is_ok() && cursor.peek().is_none()
+    }
+
+    #[test]
+    fn structure_is_checked_everywhere() {
+        for good in ["{}", "[]", r#"{"a":[1,{"b":null}],"c":"\\\""}"#, " [ 1 , -2.5e+3 ] "] {
+            assert!(skips(good), "{good}");
+        }
+        for bad in [
+            "",
+            "{",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            "[1 2]",
+            "[1,]",
+            r#"["a]"#,
+            "{]",
+            "[}",
+            r#"{"type":"us{"type":"user"}"#,
+            r#"{"a":{"b":"x{"user":1}}}"#,
+            "nul",
+            r#"{"a":1}}"#,
+        ] {
+            assert!(!skips(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let deep = format!("{}1{}", "[{\"a\":".repeat(100_000), "}]".repeat(100_000));
+        assert!(skips(&deep));
+        assert!(!skips(&deep.replacen("}]", "]}", 1)));
+    }
+
+    #[test]
+    fn escapes_are_resolved_and_lone_surrogates_replaced() {
+        for (raw, expected) in [
+            (r"a\nb\t\/\\\u0041", "a\nb\t/\\A"),
+            (r"\ud83d\ude80", "🚀"),
+            (r"x\ud83d y", "x\u{fffd} y"),
+            (r"\ud83d\u0041", "\u{fffd}A"),
+            (r"\ude80", "\u{fffd}"),
+            (r"\q\u12", r"\q\u12"),
+        ] {
+            assert_eq!(Quoted(raw.as_bytes()).decode(), expected, "{raw}");
+        }
+        assert_eq!(Quoted(b"a\xffb").decode(), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_wins() {
+        let raw = Raw(br#"{"a":1,"\u0061":2}"#);
+        assert_eq!(raw.member("a").and_then(Raw::number), Some(2));
+    }
+
+    fn value() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            any::<u64>().prop_map(Into::into),
+            ".*".prop_map(serde_json::Value::from),
+        ];
+        leaf.prop_recursive(6, 64, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map(".*", inner, 0..6)
+                    .prop_map(|map| map.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json(value in value(), pretty: bool, key in ".*") {
+            let mut value = value;
+            if let Some(object) = value.as_object_mut() {
+                object.insert(key.clone(), "there".into());
+            }
+            let text = if pretty {
+                serde_json::to_string_pretty(&value).unwrap()
+            } else {
+                value.to_string()
+            };
+            prop_assert!(skips(&text));
+            if value.is_object() {
+                let raw = Raw(text.as_bytes());
+                prop_assert_eq!(raw.text(&key).as_deref(), Some("there"));
+            }
+        }
+
+        #[test]
+        fn strings_agree_with_serde_json(text: String) {
+            let encoded = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(Raw(encoded.as_bytes()).quoted().unwrap().decode(), text);
+        }
+
+        #[test]
+        fn cut_text_is_never_taken_for_whole(value in value(), cut: prop::sample::Index) {
+            let text = value.to_string();
+            let cut = cut.index(text.len());
+            if (text.starts_with('{') || text.starts_with('[')) && text.is_char_boundary(cut) {
+                prop_assert!(!skips(&text[..cut]));
+            }
+        }
+    }
+}

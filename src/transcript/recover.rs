@@ -1,0 +1,152 @@
+//! Finds the records of one physical line, broken or not.
+//!
+//! Nearly every line is one record. The rest, as seen in real files: NUL runs and a BOM around
+//! it, a carriage return behind it, two records without a newline between them, a record that was
+//! cut and has the next one glued to it. A broken line never costs its neighbours: what parses is
+//! taken, each stretch that does not is reported once.
+//!
+//! A record that begins in the middle of a line must look like a row of its own (it names its
+//! session), so that a row nested in a cut one does not pass for conversation. The search is
+//! bounded: work is proportional to the line, whatever stands in it.
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::{
+    Entry,
+    json::{Broken, Cursor},
+};
+
+/// How many times the bytes of a broken line may be walked over.
+const EFFORT: usize = 16;
+
+/// A stretch of a line.
+#[expect(clippy::large_enum_variant, reason = "nearly every line is an entry; none is stored")]
+pub enum Found<'a> {
+    /// One record and its byte range.
+    Record(Range<usize>, Entry<'a>),
+    /// Bytes that belong to no record.
+    Rubbish(Range<usize>),
+}
+
+type Parse<'a> = fn(&mut Cursor<'a>) -> Result<Entry<'a>, Broken>;
+
+/// Gives every record of `line`, in order.
+pub fn records<'a>(line: &'a [u8], parse: Parse<'a>, sink: &mut impl FnMut(Found<'a>)) {
+    let end = line.len() - line.iter().rev().take_while(|byte| is_padding(**byte)).count();
+    let mut at = padding(&line[..end]);
+    let mut rubbish = at;
+    let mut effort = line.len().saturating_mul(EFFORT).saturating_add(1 << 16);
+    while at < end {
+        if let Some((length, entry)) = record(&line[at..end], parse, &mut effort)
+            && (at == rubbish || entry.about.session.is_some())
+        {
+            report(rubbish..at, sink);
+            sink(Found::Record(at..at + length, entry));
+            at += length;
+            at += padding(&line[at..end]);
+            rubbish = at;
+            continue;
+        }
+        match next_start(&line[at + 1..end]) {
+            Some(next) if effort > 0 => at += 1 + next,
+            _ => break,
+        }
+    }
+    report(rubbish..end, sink);
+}
+
+fn report<'a>(range: Range<usize>, sink: &mut impl FnMut(Found<'a>)) {
+    if !range.is_empty() {
+        sink(Found::Rubbish(range));
+    }
+}
+
+/// The record at the start of `text`, and its length. An object without a type is no record.
+fn record<'a>(text: &'a [u8], parse: Parse<'a>, effort: &mut usize) -> Option<(usize, Entry<'a>)> {
+    if text.first() != Some(&b'{') {
+        return None;
+    }
+    let mut cursor = Cursor::new(text);
+    let parsed = parse(&mut cursor);
+    *effort = effort.saturating_sub(cursor.position().max(16));
+    match parsed {
+        Ok(entry) if !entry.kind.is_empty() => Some((cursor.position(), entry)),
+        _ => None,
+    }
+}
+
+fn next_start(text: &[u8]) -> Option<usize> {
+    memmem::find(text, b"{\"")
+}
+
+/// How many bytes of padding stand at the start.
+fn padding(text: &[u8]) -> usize {
+    let mut rest = text;
+    loop {
+        match rest {
+            [byte, tail @ ..] if is_padding(*byte) => rest = tail,
+            [0xEF, 0xBB, 0xBF, tail @ ..] => rest = tail,
+            _ => return text.len() - rest.len(),
+        }
+    }
+}
+
+fn is_padding(byte: u8) -> bool {
+    matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::claude_code;
+
+    /// The records of a line as their types, rubbish as its text.
+    fn check(line: &str, expected: &[&str]) {
+        let mut seen = Vec::new();
+        records(line.as_bytes(), claude_code::parse, &mut |found| {
+            seen.push(match found {
+                Found::Record(_, entry) => entry.kind.into_owned(),
+                Found::Rubbish(range) => format!("?{}", &line[range]),
+            });
+        });
+        assert_eq!(seen, expected, "{line:?}");
+    }
+
+    #[test]
+    fn what_parses_is_taken_and_the_rest_is_reported() {
+        let mode = r#"{"type":"mode","sessionId":"s"}"#;
+        let glued = format!(r#"{{"type":"us{mode}"#);
+        let both = format!("{mode}{mode}");
+        let padded = format!("\0\0\u{feff}{mode}\0\r");
+        let torn = r#"{"type":"us"#;
+        check(mode, &["mode"]);
+        check(&both, &["mode", "mode"]);
+        check(&padded, &["mode"]);
+        check(&glued, &[r#"?{"type":"us"#, "mode"]);
+        check(&format!("{mode}{torn}"), &["mode", &format!("?{torn}")]);
+        check(
+            &format!("{torn}{mode}{torn}{mode}"),
+            &[&format!("?{torn}"), "mode", &format!("?{torn}"), "mode"],
+        );
+        check("", &[]);
+        check("\0\0\0", &[]);
+        check("no json", &["?no json"]);
+        check("[1]", &["?[1]"]);
+        check(r#"{"a":1}"#, &[r#"?{"a":1}"#]);
+    }
+
+    #[test]
+    fn a_row_inside_a_cut_row_is_not_conversation() {
+        let nested = r#"{"type":"progress","data":{"message":{"type":"user","uuid":"u"},"x":"#;
+        check(nested, &[&format!("?{nested}")]);
+    }
+
+    #[test]
+    fn a_hostile_line_costs_bounded_work() {
+        let line = "{\"a\":".repeat(200_000);
+        let mut found = 0;
+        records(line.as_bytes(), claude_code::parse, &mut |_| found += 1);
+        assert_eq!(found, 1);
+    }
+}
