@@ -1,0 +1,125 @@
+//! The bottle: a session as Markdown that an agent reads and goes on from.
+//!
+//! `render` is pure and deterministic: the same session, zone and format give the same bytes but
+//! for the value of `rendered:`. What was said is exact, and [`read_back`](read_back::read_back)
+//! gives it back; what tools did is one line each; nothing that was said or printed can pose as
+//! structure.
+//!
+//! The pages that the header names each fit one Read call of every host.
+
+mod body;
+pub mod escape;
+mod header;
+mod pages;
+pub mod read_back;
+
+use crate::{
+    session::Session,
+    text::time::{Moment, Zone},
+    transcript::Speaker,
+};
+
+pub use pages::{MAX_PAGE_BYTES, MAX_PAGE_LINES, MAX_PAGE_TOKENS};
+pub use read_back::{Item, missing_from, read_back};
+
+/// The version of the format, as the header tells it.
+pub const FORMAT: u32 = 1;
+
+/// What a rendering depends on beside the session.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The zone that times are shown in.
+    pub zone: Zone,
+    /// The time of rendering.
+    pub rendered: Moment,
+    /// An older bottle that has words which the session has lost.
+    pub earlier: Option<Earlier>,
+}
+
+/// An older bottle in the archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// Its path, relative to the folder of bottles.
+    pub path: String,
+    /// How many messages it has.
+    pub messages: usize,
+}
+
+/// Where a bottle's content comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The transcript is there, whole.
+    Full,
+}
+
+impl Mode {
+    /// The words of the header; agents and hooks rely on them.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full (transcript only)",
+        }
+    }
+}
+
+/// A rendered session.
+#[derive(Debug, Clone)]
+pub struct Bottle {
+    /// The Markdown.
+    pub text: String,
+    /// Where it comes from.
+    pub mode: Mode,
+    /// Lines.
+    pub lines: usize,
+    /// First and last line of each page, from 1.
+    pub pages: Vec<(usize, usize)>,
+    /// Messages in the person's place.
+    pub user: usize,
+    /// Messages of the agent.
+    pub assistant: usize,
+    /// Tool calls, rewound ones included.
+    pub calls: usize,
+    /// Tool calls that are shown as stubs.
+    pub pending: usize,
+}
+
+/// Renders a session.
+pub fn render(session: &Session, options: &Options) -> Bottle {
+    let layout = session.layout();
+    let body = body::body(session, &layout, &options.zone);
+    let count = |speaker| layout.messages().filter(|message| message.speaker == speaker).count();
+    let mut bottle = Bottle {
+        text: String::new(),
+        mode: Mode::Full,
+        lines: 0,
+        pages: Vec::new(),
+        user: count(Speaker::User),
+        assistant: count(Speaker::Assistant),
+        calls: session.ledger().calls().len(),
+        pending: body.pending,
+    };
+    let body_pages = pages::cut(&body.text);
+    let header = header::Header { session, layout: &layout, options, body: &body };
+    header.write(&body_pages, &mut bottle);
+    bottle.text.push_str(&body.text);
+    bottle.lines = bottle.text.lines().count();
+    bottle
+}
+
+/// Whether two bottles are equal but for the value of `rendered:`.
+pub fn same_but_rendered(old: &str, new: &str) -> bool {
+    fn parts(text: &str) -> Option<(&str, &str)> {
+        let (before, rest) = text.split_once(header::RENDERED)?;
+        Some((before, rest.split_once('\n')?.1))
+    }
+    old == new || matches!((parts(old), parts(new)), (Some(old), Some(new)) if old == new)
+}
+
+/// The older bottle that a bottle's header names.
+pub fn earlier_of(text: &str) -> Option<Earlier> {
+    let (_, rest) = text.split_once(header::RENDERED)?;
+    let line = rest.split('\n').next()?;
+    let (_, earlier) = line.split_once(header::EARLIER)?;
+    let (path, messages) = earlier.split_once(" (")?;
+    let messages = messages.strip_suffix(" messages)")?.parse().ok()?;
+    Some(Earlier { path: path.to_owned(), messages })
+}
