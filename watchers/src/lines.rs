@@ -4,7 +4,8 @@
 //! one chunk is handed out as a slice of it; only a line that crosses chunks is copied.
 //!
 //! Invariant: `offset` only ever moves past the `\n` that ended a line; a torn last line waits.
-//! Memory: at most one line of `limit` bytes. A longer one is counted while it streams past.
+//! Memory: at most [`HELD_BYTES`] of one line. A longer one is counted while it streams past, and
+//! reported by its place: within `limit` as one to be read again, beyond it as one to be skipped.
 //! Refuses: to split on anything but `\n`, to strip a `\r`, to judge what a line holds.
 
 use memchr::memchr_iter;
@@ -12,8 +13,13 @@ use memchr::memchr_iter;
 /// The longest line that is kept in memory: 64 MiB.
 pub const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Room that the carry buffer may keep between lines; more is given back.
-const KEPT_CAPACITY: usize = 64 * 1024;
+/// The longest line that is held while its end is looked for: 16 MiB.
+pub const HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// Room that the carry buffer may keep between lines of one read; more is given back.
+const KEPT_CAPACITY: usize = 8 * 1024 * 1024;
+/// Room that it may keep between reads.
+const RESTING_CAPACITY: usize = 64 * 1024;
 
 /// A line, or what is known of one that was too long to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +30,13 @@ pub enum Piece<'a> {
         offset: u64,
         /// The line without its `\n`; a `\r` stays.
         bytes: &'a [u8],
+    },
+    /// A line within the limit that was too long to be held: read it at its place.
+    Long {
+        /// Where its first byte stands in the stream.
+        offset: u64,
+        /// Its length without the `\n`.
+        length: u64,
     },
     /// A line over the limit, skipped.
     TooLong {
@@ -93,6 +106,13 @@ impl LineSplitter {
         self.offset + self.waiting()
     }
 
+    /// No more will be pushed for a while: gives memory back.
+    pub fn rest(&mut self) {
+        if let Pending::Kept(carry) = &mut self.pending {
+            carry.shrink_to(RESTING_CAPACITY);
+        }
+    }
+
     fn end_line(&mut self, last: &[u8], sink: &mut impl FnMut(Piece<'_>)) {
         if self.waiting() == 0 && last.len() <= self.limit {
             sink(Piece::Line { offset: self.offset, bytes: last });
@@ -107,7 +127,7 @@ impl LineSplitter {
 
     fn keep(&mut self, bytes: &[u8]) {
         match &mut self.pending {
-            Pending::Kept(carry) if carry.len() + bytes.len() <= self.limit => {
+            Pending::Kept(carry) if carry.len() + bytes.len() <= self.limit.min(HELD_BYTES) => {
                 carry.extend_from_slice(bytes);
             }
             Pending::Kept(carry) => {
@@ -120,6 +140,9 @@ impl LineSplitter {
     fn pending_piece(&self) -> Piece<'_> {
         match &self.pending {
             Pending::Kept(carry) => Piece::Line { offset: self.offset, bytes: carry },
+            Pending::Skipped(length) if *length <= self.limit as u64 => {
+                Piece::Long { offset: self.offset, length: *length }
+            }
             Pending::Skipped(length) => Piece::TooLong { offset: self.offset, length: *length },
         }
     }
@@ -146,7 +169,9 @@ mod tests {
     fn own(piece: Piece<'_>) -> Owned {
         match piece {
             Piece::Line { offset, bytes } => (offset, Ok(bytes.to_vec())),
-            Piece::TooLong { offset, length } => (offset, Err(length)),
+            Piece::Long { offset, length } | Piece::TooLong { offset, length } => {
+                (offset, Err(length))
+            }
         }
     }
 
@@ -246,5 +271,13 @@ mod tests {
         splitter.push(&[b'x'; 10], &mut |_| ());
         assert!(matches!(splitter.pending, Pending::Skipped(20)));
         assert_eq!(splitter.partial(), Some(Piece::TooLong { offset: 7, length: 20 }));
+    }
+
+    #[test]
+    fn a_line_too_long_to_be_held_is_reported_by_its_place() {
+        let line = vec![b'a'; HELD_BYTES + 1];
+        let (pieces, tail) = split(&[b"x\n", &line, b"\ny"], MAX_LINE_BYTES);
+        assert_eq!(pieces, [(0, Ok(b"x".to_vec())), (2, Err(line.len() as u64))]);
+        assert_eq!(tail, Some((line.len() as u64 + 3, Ok(b"y".to_vec()))));
     }
 }

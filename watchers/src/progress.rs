@@ -46,6 +46,13 @@ impl Source {
         fill_at(&self.file, buffer, offset).map_err(|source| read_error(&self.path, source))
     }
 
+    /// The line at this place; `None` if there is no such line now.
+    fn line(&self, offset: u64, length: u64) -> Result<Option<Vec<u8>>, TailError> {
+        let mut line = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        let got = self.fill(&mut line, offset)?;
+        Ok((got == line.len() && memchr::memchr(b'\n', &line).is_none()).then_some(line))
+    }
+
     /// Whether the bytes before `place` still are those of the fingerprint. One that covers fewer
     /// bytes than it should (a damaged checkpoint) never fits.
     fn shows(&self, trail: Fingerprint, place: u64) -> Result<bool, TailError> {
@@ -146,9 +153,33 @@ impl Progress {
             if got == trail {
                 break;
             }
-            self.take(&buffer[..got], trail, sink);
+            if !self.take_from(source, &buffer[..got], trail, sink)? {
+                return Ok(Some(ResetReason::Rewritten));
+            }
         }
+        self.splitter.rest();
         Ok(None)
+    }
+
+    /// Takes bytes; lines too long to be held are read again at their place. False where they are
+    /// not there any more.
+    fn take_from(
+        &mut self,
+        source: &Source,
+        buffer: &[u8],
+        trail: usize,
+        sink: &mut impl FnMut(Piece<'_>),
+    ) -> Result<bool, TailError> {
+        let mut read = Ok(true);
+        self.take(buffer, trail, &mut |piece| match piece {
+            Piece::Long { offset, length } => match source.line(offset, length) {
+                Ok(Some(line)) => sink(Piece::Line { offset, bytes: &line }),
+                Ok(None) => read = Ok(false),
+                Err(error) => read = Err(error),
+            },
+            piece => sink(piece),
+        });
+        read
     }
 
     /// Takes the bytes of `buffer` after the trail, which were taken before.

@@ -47,7 +47,9 @@ impl<'a> From<Piece<'a>> for TailEvent<'a> {
     fn from(piece: Piece<'a>) -> Self {
         match piece {
             Piece::Line { offset, bytes } => Self::Line { offset, bytes },
-            Piece::TooLong { offset, length } => Self::TooLong { offset, length },
+            Piece::Long { offset, length } | Piece::TooLong { offset, length } => {
+                Self::TooLong { offset, length }
+            }
         }
     }
 }
@@ -141,7 +143,7 @@ impl JsonlTailer {
     }
 
     /// The torn last line, for callers that take the file as complete; see
-    /// [`LineSplitter::partial`].
+    /// [`LineSplitter::partial`](crate::LineSplitter::partial).
     pub fn partial(&self) -> Option<Piece<'_>> {
         self.progress().and_then(|progress| progress.splitter().partial())
     }

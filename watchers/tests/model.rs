@@ -243,7 +243,7 @@ impl Experiment {
 fn own(piece: Piece<'_>) -> Line {
     match piece {
         Piece::Line { offset, bytes } => (offset, Ok(bytes.to_vec())),
-        Piece::TooLong { offset, length } => (offset, Err(length)),
+        Piece::Long { offset, length } | Piece::TooLong { offset, length } => (offset, Err(length)),
     }
 }
 
