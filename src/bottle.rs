@@ -107,19 +107,28 @@ pub fn render(session: &Session, options: &Options) -> Bottle {
 
 /// Whether two bottles are equal but for the value of `rendered:`.
 pub fn same_but_rendered(old: &str, new: &str) -> bool {
-    fn parts(text: &str) -> Option<(&str, &str)> {
-        let (before, rest) = text.split_once(header::RENDERED)?;
-        Some((before, rest.split_once('\n')?.1))
-    }
-    old == new || matches!((parts(old), parts(new)), (Some(old), Some(new)) if old == new)
+    without_rendered(old) == without_rendered(new)
+}
+
+/// A bottle before and behind the value of `rendered:`.
+pub fn without_rendered(text: &str) -> (&str, &str) {
+    around_rendered(text).map_or((text, ""), |(before, _, behind)| (before, behind))
 }
 
 /// The older bottle that a bottle's header names.
 pub fn earlier_of(text: &str) -> Option<Earlier> {
-    let (_, rest) = text.split_once(header::RENDERED)?;
-    let line = rest.split('\n').next()?;
-    let (_, earlier) = line.split_once(header::EARLIER)?;
-    let (path, messages) = earlier.split_once(" (")?;
+    let (_, value, _) = around_rendered(text)?;
+    let (_, earlier) = value.split_once(header::EARLIER)?;
+    let (path, messages) = earlier.rsplit_once(" (")?;
     let messages = messages.strip_suffix(" messages)")?.parse().ok()?;
     Some(Earlier { path: path.to_owned(), messages })
+}
+
+/// The text before the value of `rendered:`, the value, and the text behind it. The value ends the
+/// second line; what stands before it on that line may look like anything.
+fn around_rendered(text: &str) -> Option<(&str, &str, &str)> {
+    let second = text.find('\n')? + 1;
+    let end = second + text[second..].find('\n')?;
+    let start = second + text[second..end].rfind(header::RENDERED)? + header::RENDERED.len();
+    Some((&text[..start], &text[start..end], &text[end..]))
 }

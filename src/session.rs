@@ -56,6 +56,8 @@ pub struct Session {
     rows: Rows,
     ledger: Ledger,
     queue: Queue,
+    /// The row whose last text left a private part open.
+    open_private: Option<u32>,
     tasks: Vec<tasks::Change>,
     leg: u32,
 }
@@ -138,6 +140,8 @@ pub enum Mark {
     Plan,
     /// A question.
     Question,
+    /// A plan as the person changed it.
+    EditedPlan,
 }
 
 impl Session {
@@ -166,6 +170,25 @@ impl Session {
         &self.items
     }
 
+    /// Messages in the person's place and of the agent, rewound ones included, cheaply counted.
+    pub fn message_counts(&self) -> (u64, u64) {
+        let count = |speaker| {
+            let says = |item: &&Item| {
+                !item.hidden
+                    && matches!(&item.kind, ItemKind::Said(said) if said.speaker == speaker)
+            };
+            self.items.iter().filter(says).count() as u64
+        };
+        (count(Speaker::User), count(Speaker::Assistant))
+    }
+
+    /// Bytes of words in memory, and of what is kept beside them.
+    pub fn kept_bytes(&self) -> u64 {
+        let items = self.items.len() * size_of::<Item>() + self.rows.bytes();
+        let calls = size_of_val(self.ledger.calls());
+        (self.arena.bytes() + items + calls) as u64
+    }
+
     /// The words of a label, without the time; empty for plain speech.
     pub fn label(&self, mark: Mark) -> String {
         match mark {
@@ -176,6 +199,7 @@ impl Session {
             Mark::From(name) => format!("from {}", self.text(name)),
             Mark::Plan => "plan".to_owned(),
             Mark::Question => "question".to_owned(),
+            Mark::EditedPlan => "edited plan".to_owned(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is done to text before it enters a session or leaves in a bottle. Pure.
 //!
 //! Every function here is total: any text gives a result, none fails, none panics.
-//! The order of use is [`privacy`] first, then [`line`], then [`measure`]: nothing that hides
+//! The order of use is [`privacy`] first, then [`mod@line`], then [`measure`]: nothing that hides
 //! private words may run on text that was already cut or escaped.
 
 pub mod envelope;

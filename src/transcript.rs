@@ -14,8 +14,11 @@ pub mod tool;
 use std::borrow::Cow;
 
 use crate::text::time::Moment;
-use json::{Quoted, Raw};
+use json::{Members, Quoted, Raw};
 use tool::Tool;
+
+/// The type of an entry whose row names none.
+pub(crate) const NO_TYPE: &str = "(no type)";
 
 /// The program that writes the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -139,6 +142,8 @@ pub enum Label<'a> {
     Plan,
     /// A question that the agent asked.
     Question,
+    /// A plan as the person changed it.
+    EditedPlan,
 }
 
 /// Whether words open a turn.
@@ -238,10 +243,21 @@ pub struct ToolResult<'a> {
     pub failed: bool,
     /// The host's word for why the call was not allowed, if it gives one.
     pub denial: Option<Quoted<'a>>,
+    /// What the person wrote when they declined, if the host keeps it apart.
+    pub feedback: Option<Quoted<'a>>,
     /// What the model was shown.
     pub content: Option<Raw<'a>>,
     /// What the host keeps for itself.
-    pub detail: Option<Raw<'a>>,
+    pub detail: Option<Detail<'a>>,
+}
+
+/// A host's own record of a result.
+#[derive(Debug, Clone)]
+pub struct Detail<'a> {
+    /// All of it.
+    pub raw: Raw<'a>,
+    /// Its members, where it is an object.
+    pub members: Members<'a>,
 }
 
 /// What one physical line gives.
@@ -276,21 +292,31 @@ pub fn parse_line<'a>(host: Host, line: &'a [u8], offset: u64, sink: &mut impl F
 }
 
 fn uuid(text: &[u8]) -> Option<u128> {
-    if text.len() != 36 {
-        return None;
-    }
+    let text: &[u8; 36] = text.try_into().ok()?;
     let mut value = 0_u128;
-    for (index, byte) in text.iter().enumerate() {
-        if matches!(index, 8 | 13 | 18 | 23) {
-            if *byte != b'-' {
-                return None;
-            }
-        } else {
-            value = value << 4 | u128::from(char::from(*byte).to_digit(16)?);
+    for (start, end) in [(0, 8), (9, 13), (14, 18), (19, 23), (24, 36)] {
+        if end < 36 && text[end] != b'-' {
+            return None;
+        }
+        for byte in &text[start..end] {
+            value = value << 4 | u128::from(HEX[usize::from(*byte)]?);
         }
     }
     Some(value)
 }
+
+/// The value of each hexadecimal digit.
+const HEX: [Option<u8>; 256] = {
+    let mut table = [None; 256];
+    let mut digit = 0_u8;
+    while digit < 16 {
+        let (lower, upper) = (b"0123456789abcdef", b"0123456789ABCDEF");
+        table[lower[digit as usize] as usize] = Some(digit);
+        table[upper[digit as usize] as usize] = Some(digit);
+        digit += 1;
+    }
+    table
+};
 
 /// FNV-1a: for ids that are no UUID; nothing hostile is gained by a collision.
 fn fnv(text: &[u8]) -> u128 {

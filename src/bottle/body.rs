@@ -25,6 +25,8 @@ pub(super) struct Body {
     pub(super) text: String,
     /// The turns, in order.
     pub(super) turns: Vec<Turn>,
+    /// The line of the body where each message begins, from 1.
+    pub(super) messages: Vec<usize>,
     /// Stubs.
     pub(super) pending: usize,
 }
@@ -42,8 +44,7 @@ pub(super) struct Turn {
 
 pub(super) fn body(session: &Session, layout: &Layout<'_>, zone: &Zone) -> Body {
     let date = session.started.map(|time| zone.date(time));
-    let mut writer =
-        Writer { session, layout, zone, date, lines: 0, messages: 0, body: Body::default() };
+    let mut writer = Writer { session, layout, zone, date, lines: 0, body: Body::default() };
     let mut shown = layout.shown.as_slice();
     while let Some(first) = shown.first() {
         let run = shown.iter().take_while(|shown| matches!(shown, Shown::Call(..))).count();
@@ -64,7 +65,6 @@ struct Writer<'a, 's> {
     zone: &'a Zone,
     date: Option<String>,
     lines: usize,
-    messages: usize,
     body: Body,
 }
 
@@ -108,11 +108,11 @@ impl Writer<'_, '_> {
                 line: self.lines + 1,
                 time: message.time,
                 leg: message.leg,
-                message: self.messages,
+                message: self.body.messages.len(),
             };
             self.body.turns.push(turn);
         }
-        self.messages += 1;
+        self.body.messages.push(self.lines + 1);
         let line = speaker(message, self.zone);
         self.line(&line);
         let start = self.body.text.len();
@@ -211,7 +211,7 @@ fn speaker(message: &Message<'_>, zone: &Zone) -> String {
     };
     let mut inside: Vec<String> = message.time.map(|time| zone.minute(time)).into_iter().collect();
     if !message.label.is_empty() {
-        inside.push(one_line(&message.label, 80));
+        inside.push(message.label.clone());
     }
     if inside.is_empty() { name.to_owned() } else { format!("{name} ({})", inside.join(", ")) }
 }

@@ -35,6 +35,8 @@ pub(super) const EARLIER: &str = " · earlier: ";
 
 /// UTF-16 units of the original request that are shown whole.
 const REQUEST_UNITS: usize = 2_000;
+/// Lines of it, since each costs its number when it is read.
+const REQUEST_LINES: usize = 80;
 /// Characters of the task line and of each list.
 const LIST: usize = 300;
 /// Files that are listed as changed.
@@ -58,7 +60,7 @@ pub(super) struct Header<'a, 's> {
 impl Header<'_, '_> {
     /// Writes the header into the bottle, and the pages of the whole.
     pub(super) fn write(&self, body_pages: &[(usize, usize)], bottle: &mut Bottle) {
-        let (above, below) = (self.above(), self.below());
+        let (above, below) = (self.above(0), self.below());
         let mut head = self.head(bottle);
         // The line of pages stands between: its length in lines is known, its numbers are not.
         let fixed = Size::of_text(&head)
@@ -74,7 +76,7 @@ impl Header<'_, '_> {
             .collect();
         head.push_str(&pages_line(&bottle.pages));
         bottle.text = head;
-        bottle.text.push_str(&above);
+        bottle.text.push_str(&self.above(lines));
         for entry in index {
             bottle.text.push_str(&entry.line(lines));
             bottle.text.push('\n');
@@ -120,17 +122,19 @@ impl Header<'_, '_> {
         out
     }
 
-    /// What stands between the pages line and the index.
-    fn above(&self) -> String {
+    /// What stands between the pages line and the index, before a header of this many lines is
+    /// put in front of the body. The number of lines here does not depend on it.
+    fn above(&self, header_lines: usize) -> String {
         let mut out = format!("\n{REQUEST}\n");
         match self.request() {
             None => out.push_str("none yet\n"),
-            Some((_, request)) => {
-                let head = utf16_head(&request.text, REQUEST_UNITS);
+            Some((index, request)) => {
+                let head = request_head(&request.text);
                 write_words(head, &mut out);
                 if head.len() < request.text.len() {
+                    let line = self.body.messages.get(index).map_or(0, |line| line + header_lines);
                     let units = utf16_len(&request.text);
-                    let _ = writeln!(out, "{REST}in the first turn below: {units} units*");
+                    let _ = writeln!(out, "{REST}at line {line}: {units} units*");
                 }
             }
         }
@@ -143,11 +147,13 @@ impl Header<'_, '_> {
 
     /// The first prompt of the person: its index among the messages, and the message.
     fn request(&self) -> Option<(usize, &Message<'_>)> {
-        let users = || {
-            let all = self.layout.messages().enumerate();
-            all.filter(|(_, message)| message.speaker == Speaker::User)
-        };
-        users().find(|(_, message)| message.label.is_empty()).or_else(|| users().next())
+        let all = || self.layout.messages().enumerate();
+        let typed =
+            |(_, message): &(usize, &Message<'_>)| message.is_prompt && message.label.is_empty();
+        all()
+            .find(|found| typed(found) && !found.1.text.starts_with("! "))
+            .or_else(|| all().find(typed))
+            .or_else(|| all().find(|(_, message)| message.speaker == Speaker::User))
     }
 
     fn standing(&self, standing: &Standing<'_>, out: &mut String) {
@@ -270,6 +276,13 @@ fn pages_line(pages: &[(usize, usize)]) -> String {
     }
     out.push('\n');
     out
+}
+
+/// What is shown of the original request.
+fn request_head(text: &str) -> &str {
+    let head = utf16_head(text, REQUEST_UNITS);
+    let end = head.match_indices('\n').nth(REQUEST_LINES - 1).map_or(head.len(), |(at, _)| at);
+    &head[..end]
 }
 
 /// A list cut at `most` entries and about `characters`, with a count of the rest.

@@ -106,7 +106,7 @@ fn ending(session: &Session, call: &ToolCall) -> String {
     };
     match (call.status, call.exit) {
         (Status::Running, _) => String::new(),
-        (Status::Declined, _) => " → declined".to_owned(),
+        (Status::Declined, _) => format!(" → declined{}", after(" ")),
         (Status::Interrupted, _) => " → interrupted".to_owned(),
         (Status::Failed, Some(exit)) => format!(" → exit {exit}{}", after(": ")),
         (Status::Failed, None) => format!(" → failed{}", after(": ")),

@@ -40,4 +40,8 @@ impl Arena {
         let start = usize::try_from(span.start).unwrap_or(usize::MAX);
         self.text.get(start..start.saturating_add(span.len())).unwrap_or_default()
     }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
 }

@@ -54,6 +54,8 @@ fn rivals(nodes: &[Node]) -> Vec<(u32, u32)> {
             && let Some(parent) = node.parent
             && let anchor = anchors[parent as usize]
             && !nodes[anchor as usize].of_the_host
+            && !nodes[anchor as usize].doubtful
+            && !node.doubtful
         {
             siblings.entry(anchor).or_default().push(index);
         }

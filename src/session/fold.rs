@@ -51,7 +51,14 @@ impl Session {
         } else if entry.pieces.is_empty() {
             self.skip(&entry.kind);
         }
+        if id != entry.id {
+            // Two rows have one identity: who follows which of them is in doubt.
+            self.rows.doubt(entry.id);
+        }
         let row = id.map(|id| self.add_row(id, &entry));
+        if id != entry.id {
+            self.rows.doubt(id);
+        }
         let context = Context { row, entry: Stamp { time: entry.time, place: entry.place } };
         for piece in entry.pieces {
             self.piece(piece, context);
@@ -133,13 +140,17 @@ impl Session {
         let words = |piece: &Piece<'_>| !matches!(piece, Piece::Boundary { .. } | Piece::Queue(_));
         let opens = |piece: &Piece<'_>| matches!(piece, Piece::Prompt { opens: Opens::Turn, .. });
         let speaks = |piece: &Piece<'_>| words(piece) && !matches!(piece, Piece::Result(_));
+        // Rows of a second file stand behind the first, whenever they were written: they decide
+        // nothing about what is live.
+        let first = entry.place.source == 0;
         let node = Node {
             parent: None,
             leg: self.leg,
-            conversational: entry.pieces.iter().any(words),
-            speaks: entry.pieces.iter().any(speaks),
-            prompt: entry.pieces.iter().any(opens),
+            conversational: first && entry.pieces.iter().any(words),
+            speaks: first && entry.pieces.iter().any(speaks),
+            prompt: first && entry.pieces.iter().any(opens),
             of_the_host: entry.pieces.is_empty() && entry.dropped.is_some(),
+            doubtful: false,
             shape: shape(entry),
             first_item: self.items.len(),
         };
@@ -202,7 +213,7 @@ impl Session {
         message: u64,
         context: Context,
     ) -> Option<usize> {
-        let text = self.keep(text);
+        let text = self.keep_words(text, context.row);
         if text.is_empty() {
             return None;
         }
@@ -222,6 +233,7 @@ impl Session {
             Label::From(name) => Mark::From(self.keep(name)),
             Label::Plan => Mark::Plan,
             Label::Question => Mark::Question,
+            Label::EditedPlan => Mark::EditedPlan,
         }
     }
 
@@ -351,14 +363,20 @@ impl Session {
         }
         self.counts.hidden += u64::from(outcome.hidden);
         let name = self.text(name).to_owned();
-        if let Some(plan) =
-            outcome.plan.as_ref().filter(|_| !self.ledger.calls()[index as usize].said)
-        {
-            self.say(Speaker::Assistant, plan, &Label::Plan, false, 0, context);
-        }
+        self.plan_in(&outcome, index, context);
         self.words_in(&outcome, &name, context);
         self.ledger.call_mut(index).answered = words_of(&outcome);
         self.settle(index, &outcome, context);
+    }
+
+    /// A plan that stands in the result only, or that the person changed there.
+    fn plan_in(&mut self, outcome: &Outcome, index: u32, context: Context) {
+        let Some(plan) = &outcome.plan else { return };
+        if outcome.plan_edited {
+            self.say(Speaker::User, plan, &Label::EditedPlan, false, 0, context);
+        } else if !self.ledger.calls()[index as usize].said {
+            self.say(Speaker::Assistant, plan, &Label::Plan, false, 0, context);
+        }
     }
 
     /// The person's own words inside a result.
@@ -409,6 +427,17 @@ impl Session {
         });
     }
 
+    /// Words of a row. A private part that one text of a row leaves open goes on in the next.
+    fn keep_words(&mut self, text: &str, row: Option<u32>) -> Span {
+        if row.is_some() && self.open_private == row {
+            let hidden = format!("{OPENING}{text}");
+            self.open_private = row.filter(|_| leaves_open(&hidden));
+            return self.keep(&hidden);
+        }
+        self.open_private = row.filter(|_| leaves_open(text));
+        self.keep(text)
+    }
+
     /// Privacy-stripped and normalised, in the arena. Empty where nothing but space is left.
     fn keep(&mut self, text: &str) -> Span {
         let stripped = privacy::strip(text);
@@ -422,6 +451,16 @@ impl Session {
         self.counts.hidden += u64::from(stripped.removed > 0);
         normalise(&stripped.text).into_owned()
     }
+}
+
+/// What opens a private part.
+const OPENING: &str = "<private>";
+
+/// Whether a private part of this text is never closed: what is said behind it would be hidden.
+fn leaves_open(text: &str) -> bool {
+    const BEHIND: char = '\u{e000}';
+    privacy::may_hide(text.as_bytes())
+        && !privacy::strip(&format!("{text}{BEHIND}")).text.ends_with(BEHIND)
 }
 
 /// What two rows of one identity must share to be copies, beside their words.

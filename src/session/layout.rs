@@ -10,9 +10,12 @@ use std::{
 
 use super::{Item, ItemKind, Mark, Said, Session, branches::branches, tasks};
 use crate::{
-    text::time::Moment,
+    text::{line::one_line, time::Moment},
     transcript::{Speaker, tool::Status},
 };
+
+/// Characters of a label.
+const LABEL: usize = 80;
 
 /// A session as it is shown.
 #[derive(Debug)]
@@ -53,8 +56,10 @@ pub enum Shown<'s> {
 pub struct Message<'s> {
     /// Who speaks.
     pub speaker: Speaker,
-    /// The label, without the time; empty for plain speech.
+    /// The label as it is shown, without the time; empty for plain speech.
     pub label: String,
+    /// The words of the person themselves, typed as a prompt.
+    pub is_prompt: bool,
     /// When.
     pub time: Option<Moment>,
     /// The words.
@@ -190,7 +195,8 @@ impl<'s> Builder<'s> {
 fn message<'s>(session: &'s Session, said: &Said, item: &Item) -> Message<'s> {
     Message {
         speaker: said.speaker,
-        label: session.label(said.mark),
+        label: one_line(&session.label(said.mark), LABEL),
+        is_prompt: said.speaker == Speaker::User && matches!(said.mark, Mark::None | Mark::Queued),
         time: item.time,
         text: Cow::Borrowed(session.text(said.text)),
         opens: said.opens,

@@ -74,6 +74,12 @@ impl Ledger {
         &self.calls
     }
 
+    /// How many calls have no result yet.
+    pub fn running(&self) -> usize {
+        let running = |index: &&u32| self.calls[**index as usize].status == Status::Running;
+        self.running.iter().filter(running).count()
+    }
+
     pub(super) fn find(&self, id: &str, text: impl Fn(Span) -> bool) -> Option<u32> {
         let index = *self.by_id.get(&self.hasher.hash_one(id))?;
         text(self.calls[index as usize].id).then_some(index)

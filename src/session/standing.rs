@@ -6,10 +6,7 @@ use std::collections::HashMap;
 use super::{Session, layout::Layout, ledger::ToolCall};
 use crate::{
     text::time::Moment,
-    transcript::{
-        Speaker,
-        tool::{Status, TaskState, ToolKind},
-    },
+    transcript::tool::{Status, TaskState, ToolKind},
 };
 
 /// Where a session stands.
@@ -61,8 +58,7 @@ impl Session {
             tasks.map(|task| task.title).collect::<Vec<_>>()
         };
         let active = titles(TaskState::Active);
-        let last_words =
-            layout.messages().filter(|message| message.speaker == Speaker::User).last();
+        let last_words = layout.messages().filter(|message| message.is_prompt).last();
         Standing {
             task: active.first().copied().or(last_words.map(|message| message.text.as_ref())),
             done: titles(TaskState::Done),

@@ -34,8 +34,23 @@ fn first_control(text: &str) -> Option<usize> {
         0xC2 => bytes[at + 1] < 0xA0,
         byte => byte < b' ' || byte == 0x7F,
     };
-    (0..bytes.len()).find(|at| is_control(*at))
+    // Most texts have none: look at many bytes at once, and closer only where one may be.
+    let may_be = |byte: &u8| (*byte < b' ' && *byte != b'\n') || *byte == 0x7F || *byte == 0xC2;
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = bytes.len().min(start + BLOCK);
+        if bytes[start..end].iter().fold(false, |any, byte| any | may_be(byte))
+            && let Some(found) = (start..end).find(|at| is_control(*at))
+        {
+            return Some(found);
+        }
+        start = end;
+    }
+    None
 }
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
 
 /// The picture of a control character; every other character is its own.
 fn visible(char: char) -> char {
@@ -64,6 +79,9 @@ pub fn plain_line(text: &str, max_chars: usize) -> String {
 }
 
 fn squeezed(text: &str, max: usize, escape: fn(char) -> Option<&'static str>) -> String {
+    if is_plain(text, max) {
+        return text.to_owned();
+    }
     let mut line = Bounded::new(max);
     let mut after_space = false;
     for char in text.chars().filter(|char| !is_invisible(*char)) {
@@ -82,6 +100,19 @@ fn squeezed(text: &str, max: usize, escape: fn(char) -> Option<&'static str>) ->
         }
     }
     line.finish()
+}
+
+/// Whether a text is a line as it stands: short, graphic ASCII, single spaces inside, nothing to
+/// escape. Most commands and paths are.
+fn is_plain(text: &str, max: usize) -> bool {
+    let bytes = text.as_bytes();
+    let plain =
+        |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'*' | b'`') || *byte == b' ';
+    bytes.len() <= max
+        && bytes.first() != Some(&b' ')
+        && bytes.last() != Some(&b' ')
+        && bytes.iter().all(plain)
+        && !text.contains("  ")
 }
 
 /// Zero-width and direction characters, which hide or reorder what stands beside them.
@@ -130,7 +161,7 @@ impl Bounded {
 pub fn first_clause(text: &str, max_chars: usize) -> String {
     let mut lines = text.split(['\n', '\r']).map(without_marks);
     let line = lines.find(|line| says_something(line)).unwrap_or(text);
-    one_line(clause(line), max_chars)
+    plain_line(clause(line), max_chars)
 }
 
 fn says_something(line: &str) -> bool {
@@ -228,7 +259,7 @@ mod tests {
             ("- [x] Tests\r\nb", "Tests"),
             ("```rust\nlet a = 1;\n```", "let a = 1;"),
             ("Use e.g. this. That", "Use e.g. this"),
-            ("> **bold** x", r"\*\*bold\*\* x"),
+            ("> **bold** x", "**bold** x"),
             ("👍", "👍"),
             ("-5 degrees", "-5 degrees"),
             ("3 errors", "3 errors"),

@@ -5,12 +5,12 @@
 //! Rows are told apart by the fields that say what they are, and texts by whole envelopes, never
 //! by a part of their words.
 //!
-//! A row is walked over once; its message stays raw until its type is known, since the type may
-//! stand after it.
+//! What a row says is decided once it was walked over whole: see [`row`].
 
 mod commands;
 mod input;
 pub mod outcome;
+mod row;
 mod words;
 
 use std::borrow::Cow;
@@ -22,62 +22,7 @@ use super::{
     tool::Tool,
 };
 use crate::text::time;
-
-/// The fields of a row that matter.
-#[derive(Default)]
-struct Row<'a> {
-    kind: Option<Quoted<'a>>,
-    subtype: Option<Quoted<'a>>,
-    uuid: Option<Quoted<'a>>,
-    parent: Option<Quoted<'a>>,
-    timestamp: Option<Quoted<'a>>,
-    session: Option<Quoted<'a>>,
-    folder: Option<Quoted<'a>>,
-    version: Option<Quoted<'a>>,
-    sidechain: Option<bool>,
-    agent: bool,
-    meta: bool,
-    summary: bool,
-    api_error: bool,
-    message: Message<'a>,
-    attachment: Option<Raw<'a>>,
-    result: Option<Raw<'a>>,
-    operation: Option<Quoted<'a>>,
-    content: Option<Raw<'a>>,
-    origin: Option<Raw<'a>>,
-    compact: Option<Raw<'a>>,
-    denial: Option<Quoted<'a>>,
-}
-
-#[derive(Default)]
-struct Message<'a> {
-    id: Option<Quoted<'a>>,
-    model: Option<Quoted<'a>>,
-    usage: Option<Raw<'a>>,
-    content: Content<'a>,
-}
-
-#[derive(Default)]
-enum Content<'a> {
-    #[default]
-    None,
-    Text(Quoted<'a>),
-    Blocks(Vec<Block<'a>>),
-}
-
-/// A content block of a message.
-#[derive(Default)]
-struct Block<'a> {
-    kind: Option<Quoted<'a>>,
-    text: Option<Quoted<'a>>,
-    id: Option<Quoted<'a>>,
-    name: Option<Quoted<'a>>,
-    input: Option<Raw<'a>>,
-    call: Option<Quoted<'a>>,
-    content: Option<Raw<'a>>,
-    source: Option<Raw<'a>>,
-    failed: bool,
-}
+use row::{Block, Content, Row, block, field};
 
 /// Parses one record. The cursor stands behind it afterwards.
 ///
@@ -87,153 +32,6 @@ pub fn parse<'a>(cursor: &mut Cursor<'a>) -> Result<Entry<'a>, Broken> {
     let mut row = Row::default();
     cursor.members(|key, cursor| field(&mut row, key, cursor))?;
     Ok(entry(&row))
-}
-
-fn field<'a>(row: &mut Row<'a>, key: Quoted<'a>, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
-    match key.0 {
-        b"type" => row.kind = cursor.string()?,
-        b"subtype" => row.subtype = cursor.string()?,
-        b"uuid" => row.uuid = cursor.string()?,
-        b"parentUuid" => row.parent = cursor.string()?,
-        b"timestamp" => row.timestamp = cursor.string()?,
-        b"sessionId" => row.session = cursor.string()?,
-        b"cwd" => row.folder = cursor.string()?,
-        b"version" => row.version = cursor.string()?,
-        b"isSidechain" => row.sidechain = Some(cursor.flag()?),
-        b"agentId" => row.agent = cursor.string()?.is_some(),
-        b"isMeta" => row.meta = cursor.flag()?,
-        b"isCompactSummary" | b"isVisibleInTranscriptOnly" => row.summary |= cursor.flag()?,
-        b"isApiErrorMessage" => row.api_error = cursor.flag()?,
-        b"message" => row.message = message(cursor)?,
-        b"attachment" => row.attachment = Some(cursor.raw()?),
-        b"toolUseResult" => row.result = Some(cursor.raw()?),
-        b"operation" => row.operation = cursor.string()?,
-        b"content" => row.content = Some(cursor.raw()?),
-        b"origin" => row.origin = Some(cursor.raw()?),
-        b"compactMetadata" => row.compact = Some(cursor.raw()?),
-        b"toolDenialKind" => row.denial = cursor.string()?,
-        name if name.contains(&b'\\') => {
-            let decoded = key.decode();
-            return match plain_key(&decoded) {
-                Some(known) => field(row, known, cursor),
-                None => cursor.skip(),
-            };
-        }
-        _ => cursor.skip()?,
-    }
-    Ok(())
-}
-
-/// The known key that an escaped one means.
-fn plain_key(decoded: &str) -> Option<Quoted<'static>> {
-    const KEYS: &[&str] = &[
-        "type",
-        "subtype",
-        "uuid",
-        "parentUuid",
-        "timestamp",
-        "sessionId",
-        "cwd",
-        "version",
-        "isSidechain",
-        "agentId",
-        "isMeta",
-        "isCompactSummary",
-        "isVisibleInTranscriptOnly",
-        "isApiErrorMessage",
-        "message",
-        "attachment",
-        "toolUseResult",
-        "operation",
-        "content",
-        "origin",
-        "compactMetadata",
-        "toolDenialKind",
-        "id",
-        "model",
-        "usage",
-        "text",
-        "name",
-        "input",
-        "tool_use_id",
-        "source",
-        "is_error",
-    ];
-    KEYS.iter().find(|key| **key == decoded).map(|key| Quoted(key.as_bytes()))
-}
-
-fn message<'a>(cursor: &mut Cursor<'a>) -> Result<Message<'a>, Broken> {
-    let mut message = Message::default();
-    cursor.members(|key, cursor| message_field(&mut message, key, cursor))?;
-    Ok(message)
-}
-
-fn message_field<'a>(
-    message: &mut Message<'a>,
-    key: Quoted<'a>,
-    cursor: &mut Cursor<'a>,
-) -> Result<(), Broken> {
-    match key.0 {
-        b"id" => message.id = cursor.string()?,
-        b"model" => message.model = cursor.string()?,
-        b"usage" => message.usage = Some(cursor.raw()?),
-        b"content" => message.content = content(cursor)?,
-        name if name.contains(&b'\\') => {
-            return match plain_key(&key.decode()) {
-                Some(known) => message_field(message, known, cursor),
-                None => cursor.skip(),
-            };
-        }
-        _ => cursor.skip()?,
-    }
-    Ok(())
-}
-
-fn content<'a>(cursor: &mut Cursor<'a>) -> Result<Content<'a>, Broken> {
-    match cursor.peek() {
-        Some(b'"') => Ok(cursor.string()?.map_or(Content::None, Content::Text)),
-        Some(b'[') => {
-            let mut blocks = Vec::new();
-            cursor.elements(|cursor| {
-                blocks.push(block(cursor)?);
-                Ok(())
-            })?;
-            Ok(Content::Blocks(blocks))
-        }
-        _ => cursor.skip().map(|()| Content::None),
-    }
-}
-
-fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Block<'a>, Broken> {
-    let mut block = Block::default();
-    cursor.members(|key, cursor| block_field(&mut block, key, cursor))?;
-    Ok(block)
-}
-
-fn block_field<'a>(
-    block: &mut Block<'a>,
-    key: Quoted<'a>,
-    cursor: &mut Cursor<'a>,
-) -> Result<(), Broken> {
-    match key.0 {
-        b"type" => block.kind = cursor.string()?,
-        b"text" => block.text = cursor.string()?,
-        b"id" => block.id = cursor.string()?,
-        b"name" => block.name = cursor.string()?,
-        b"input" => block.input = Some(cursor.raw()?),
-        b"tool_use_id" => block.call = cursor.string()?,
-        b"content" => block.content = Some(cursor.raw()?),
-        b"source" => block.source = Some(cursor.raw()?),
-        b"is_error" => block.failed = cursor.flag()?,
-        name if name.contains(&b'\\') => {
-            return match plain_key(&key.decode()) {
-                Some(known) => block_field(block, known, cursor),
-                None => cursor.skip(),
-            };
-        }
-        _ => cursor.skip()?,
-    }
-    Ok(())
 }
 
 /// What a row says.
@@ -278,7 +76,7 @@ fn chain(row: &Row<'_>) -> Chain {
 }
 
 fn kind<'a>(row: &Row<'a>) -> Cow<'a, str> {
-    let Some(kind) = row.kind else { return Cow::Borrowed("") };
+    let Some(kind) = row.kind else { return Cow::Borrowed(super::NO_TYPE) };
     let subtype = if kind.is("system") {
         row.subtype
     } else if kind.is("attachment") {
@@ -341,8 +139,9 @@ fn tool_result<'a>(row: &Row<'a>, block: &Block<'a>) -> ToolResult<'a> {
         id: block.call.map_or(Cow::Borrowed(""), Quoted::decode),
         failed: block.failed,
         denial: row.denial,
+        feedback: row.feedback,
         content: block.content,
-        detail: row.result,
+        detail: row.result.clone(),
     }
 }
 
@@ -388,10 +187,14 @@ fn speech<'a>(row: &Row<'a>, text: Quoted<'a>, message: u64, entry: &mut Entry<'
 
 fn call<'a>(block: &Block<'a>, message: u64, entry: &mut Entry<'a>) {
     let name = block.name.map_or(Cow::Borrowed(""), Quoted::decode);
-    let input = block.input.unwrap_or(Raw(b"{}"));
+    let input = &block.input;
     let tool = input::tool(&name, input, &mut entry.hidden);
     let name = input::shown_name(name);
     let id = block.id.map_or(Cow::Borrowed(""), Quoted::decode);
+    if id.is_empty() && name.is_empty() {
+        entry.dropped = Some("tool call without id and name");
+        return;
+    }
     let (texts, label) = match tool {
         Tool::Plan => (input.text("plan").into_iter().collect(), Label::Plan),
         Tool::Question => (input::questions(input), Label::Question),
@@ -458,31 +261,42 @@ fn is(block: &Block<'_>, kind: &str) -> bool {
     block.kind.is_some_and(|found| found.is(kind))
 }
 
-/// The placeholder of an image or document: its format and its size before base64.
 fn media(block: &Block<'_>) -> Option<String> {
     let name = ["image", "document"].into_iter().find(|name| is(block, name))?;
-    let source = block.source?;
+    Some(placeholder(name, block.source?))
+}
+
+/// The placeholder of an image or document with this source, without brackets: its format and its
+/// size before base64.
+pub fn placeholder(name: &str, source: Raw<'_>) -> String {
     let format = source.text("media_type").unwrap_or_default();
     let format = format.rsplit('/').next().unwrap_or_default();
-    let bytes = source.member("data").and_then(Raw::quoted).map_or(0, |data| data.0.len() / 4 * 3);
+    let bytes = source.member("data").and_then(Raw::quoted).map_or(0, |data| {
+        let padding = data.0.iter().rev().take(2).filter(|byte| **byte == b'=').count();
+        (data.0.len() / 4 * 3).saturating_sub(padding)
+    });
     let format = if format.is_empty() { "unknown" } else { format };
-    Some(if bytes == 0 {
+    if bytes == 0 {
         format!("{name}: {format}")
     } else {
         format!("{name}: {format}, {} KB", bytes.div_ceil(1024))
-    })
+    }
 }
 
 /// Tokens in the model's context after a reply: all that went in, and what came out.
 fn context(usage: Raw<'_>) -> Option<u64> {
-    const PARTS: [&str; 4] =
-        ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
+    const PARTS: [&[u8]; 4] = [
+        b"input_tokens",
+        b"cache_creation_input_tokens",
+        b"cache_read_input_tokens",
+        b"output_tokens",
+    ];
     let mut sum = 0_u64;
     usage
         .cursor()
         .members(|key, cursor| {
             let value = cursor.raw()?;
-            if PARTS.iter().any(|part| key.is(part)) {
+            if PARTS.contains(&key.0) {
                 sum = sum.saturating_add(value.number().unwrap_or(0));
             }
             Ok(())

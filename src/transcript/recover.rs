@@ -39,7 +39,7 @@ pub fn records<'a>(line: &'a [u8], parse: Parse<'a>, sink: &mut impl FnMut(Found
     let mut effort = line.len().saturating_mul(EFFORT).saturating_add(1 << 16);
     while at < end {
         if let Some((length, entry)) = record(&line[at..end], parse, &mut effort)
-            && (at == rubbish || entry.about.session.is_some())
+            && (at == rubbish || is_row(&entry))
         {
             report(rubbish..at, sink);
             sink(Found::Record(at..at + length, entry));
@@ -62,7 +62,12 @@ fn report<'a>(range: Range<usize>, sink: &mut impl FnMut(Found<'a>)) {
     }
 }
 
-/// The record at the start of `text`, and its length. An object without a type is no record.
+/// A record that stands behind rubbish must look like a row of its own.
+fn is_row(entry: &Entry<'_>) -> bool {
+    entry.about.session.is_some() && entry.kind != super::NO_TYPE
+}
+
+/// The record at the start of `text`, and its length.
 fn record<'a>(text: &'a [u8], parse: Parse<'a>, effort: &mut usize) -> Option<(usize, Entry<'a>)> {
     if text.first() != Some(&b'{') {
         return None;
@@ -70,10 +75,7 @@ fn record<'a>(text: &'a [u8], parse: Parse<'a>, effort: &mut usize) -> Option<(u
     let mut cursor = Cursor::new(text);
     let parsed = parse(&mut cursor);
     *effort = effort.saturating_sub(cursor.position().max(16));
-    match parsed {
-        Ok(entry) if !entry.kind.is_empty() => Some((cursor.position(), entry)),
-        _ => None,
-    }
+    Some((cursor.position(), parsed.ok()?))
 }
 
 fn next_start(text: &[u8]) -> Option<usize> {
@@ -133,7 +135,8 @@ mod tests {
         check("\0\0\0", &[]);
         check("no json", &["?no json"]);
         check("[1]", &["?[1]"]);
-        check(r#"{"a":1}"#, &[r#"?{"a":1}"#]);
+        check(r#"{"a":1}"#, &["(no type)"]);
+        check(r#"x{"a":1,"sessionId":"s"}"#, &[r#"?x{"a":1,"sessionId":"s"}"#]);
     }
 
     #[test]

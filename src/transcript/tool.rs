@@ -140,6 +140,8 @@ pub struct Outcome {
     pub said: Vec<String>,
     /// The plan, where the host keeps it in the result.
     pub plan: Option<String>,
+    /// The person changed that plan.
+    pub plan_edited: bool,
     /// Texts from which private parts were removed.
     pub hidden: u32,
 }

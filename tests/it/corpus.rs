@@ -7,14 +7,16 @@ use std::path::PathBuf;
 
 use endless::{
     bottle::{self, Item, read_back},
+    observation::relative,
     session::Session,
+    text::line::{one_line, plain_line},
     text::time::{Moment, Zone},
     transcript::{Host, Speaker, parse_line},
 };
 
 use crate::oracle;
 
-fn corpus() -> Vec<PathBuf> {
+pub(crate) fn corpus() -> Vec<PathBuf> {
     let root = std::env::var_os("ENDLESS_CORPUS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
         PathBuf::from,
@@ -27,9 +29,6 @@ fn corpus() -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
         .collect();
     files.sort();
-    if files.is_empty() {
-        eprintln!("no corpus at {}: nothing is compared", root.display());
-    }
     files
 }
 
@@ -116,5 +115,67 @@ fn every_bottle_of_the_corpus_reads_back() {
             })
             .collect();
         assert!(messages == shown(&session), "{}", path.display());
+    }
+}
+
+/// What a bottle must keep of tool traffic: every changed path, every command with its exit
+/// status (cut at 120 characters), and at least nine in ten of the paths read.
+#[test]
+fn every_bottle_of_the_corpus_keeps_paths_commands_and_exit_statuses() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let (reading, session) = (oracle::read(&bytes, None), session(&bytes));
+        let bottle = render(&session).text;
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let shown = |path: &str| bottle.contains(&one_line(relative(path, &session.folder), 180));
+        let live = |id: &str| !reading.calls.iter().any(|call| call.id == id && call.rewound);
+        for path in &reading.paths_changed {
+            assert!(
+                shown(path) || !reading.calls.iter().all(|call| live(&call.id)),
+                "{name}: {path} is changed"
+            );
+        }
+        let read = reading.paths_read.iter().filter(|path| shown(path)).count();
+        assert!(
+            read * 10 >= reading.paths_read.len() * 9,
+            "{name}: {read} of {} read",
+            reading.paths_read.len()
+        );
+        for (command, status) in &reading.commands {
+            let command = one_line(&plain_line(command, 120), 150);
+            let expected = match status.as_deref() {
+                Some("failed") => format!("Bash `{command}` → failed"),
+                Some(exit) => format!("Bash `{command}` → exit {exit}"),
+                None => format!("Bash `{command}`"),
+            };
+            assert!(bottle.contains(&expected), "{name}: {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_real_session_of_4_mb_is_at_least_ten_times_smaller() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let bottle = render(&session(&bytes)).text;
+        if bytes.len() > 4_000_000 {
+            assert!(
+                bottle.len() * 10 < bytes.len(),
+                "{}: {} of {}",
+                path.display(),
+                bottle.len(),
+                bytes.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_as_the_independent_reading_counts_it() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let (reading, session) = (oracle::read(&bytes, None), session(&bytes));
+        assert_eq!(session.counts.unreadable, reading.unreadable as u64, "{}", path.display());
+        assert_eq!(session.legs() as usize, reading.boundaries + 1, "{}", path.display());
     }
 }

@@ -4,10 +4,12 @@
 //! for subagents) are only counted.
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use crate::{
     text::{line::plain_line, privacy},
     transcript::{
-        json::{Quoted, Raw},
+        json::{Members, Quoted, Raw},
         tool::{Lines, TaskCall, TaskState, Tool},
     },
 };
@@ -24,7 +26,7 @@ const ARGUMENTS: usize = 160;
 const MAX_ARGUMENTS: usize = 8;
 
 /// What the call of the tool `name` is about. `hidden` counts texts with private parts.
-pub(super) fn tool<'a>(name: &str, input: Raw<'a>, hidden: &mut u32) -> Tool<'a> {
+pub(super) fn tool<'a>(name: &str, input: &Members<'a>, hidden: &mut u32) -> Tool<'a> {
     let mut read = Reader { input, hidden };
     match name {
         "Bash" | "PowerShell" => Tool::Command(read.line("command", COMMAND)),
@@ -38,7 +40,11 @@ pub(super) fn tool<'a>(name: &str, input: Raw<'a>, hidden: &mut u32) -> Tool<'a>
             Tool::Search(read.line("pattern", ARGUMENT), (!place.is_empty()).then_some(place))
         }
         "Task" | "Agent" => Tool::Agent(read.line("description", ARGUMENT)),
-        "WebFetch" => Tool::Fetch(read.line("url", COMMAND)),
+        "WebFetch" => {
+            let url = read.line("url", COMMAND);
+            let bare = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            Tool::Fetch(bare.unwrap_or(&url).to_owned())
+        }
         "WebSearch" => Tool::Fetch(read.line("query", COMMAND)),
         "TodoWrite" => Tool::Tasks(todos(input)),
         "TaskCreate" => Tool::Tasks(TaskCall::Create(input.text("subject").unwrap_or_default())),
@@ -58,9 +64,9 @@ pub(super) fn shown_name(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-struct Reader<'a, 'h> {
-    input: Raw<'a>,
-    hidden: &'h mut u32,
+struct Reader<'a, 'i> {
+    input: &'i Members<'a>,
+    hidden: &'i mut u32,
 }
 
 impl Reader<'_, '_> {
@@ -83,7 +89,7 @@ impl Reader<'_, '_> {
     }
 
     fn range(&self) -> Option<(u64, u64)> {
-        let number = |key| self.input.member(key).and_then(Raw::number);
+        let number = |key| self.input.get(key).and_then(Raw::number);
         let (offset, limit) = (number("offset"), number("limit"));
         if offset.is_none() && limit.is_none() {
             return None;
@@ -94,23 +100,16 @@ impl Reader<'_, '_> {
 
     /// `key=value, …`, values cut short; nested values by their shape only.
     fn arguments(&mut self) -> String {
-        let mut members = Vec::new();
-        let walked = self.input.cursor().members(|key, cursor| {
-            members.push((key, cursor.raw()?));
-            Ok(())
-        });
-        if walked.is_err() {
-            return String::new();
-        }
         let mut parts = Vec::new();
-        for (key, value) in members.into_iter().take(MAX_ARGUMENTS) {
+        let members = self.input;
+        for (key, value) in members.iter().take(MAX_ARGUMENTS) {
             let value = match value.0.first() {
                 Some(b'{') => Cow::Borrowed("{…}"),
                 Some(b'[') => Cow::Borrowed("[…]"),
                 Some(b'"') => value.quoted().map(Quoted::decode).unwrap_or_default(),
                 _ => String::from_utf8_lossy(value.0),
             };
-            let key = self.clean(&key.decode(), ARGUMENT);
+            let key = self.clean(&String::from_utf8_lossy(key), ARGUMENT);
             parts.push(format!("{key}={}", self.clean(&value, ARGUMENT)));
         }
         plain_line(&parts.join(", "), ARGUMENTS)
@@ -118,8 +117,8 @@ impl Reader<'_, '_> {
 }
 
 /// The questions put to the person, each with the options that were offered.
-pub(super) fn questions(input: Raw<'_>) -> Vec<Cow<'_, str>> {
-    let questions = input.member("questions").map(Raw::elements).unwrap_or_default();
+pub(super) fn questions<'a>(input: &Members<'a>) -> Vec<Cow<'a, str>> {
+    let questions = input.get("questions").map(Raw::elements).unwrap_or_default();
     questions.into_iter().map(|question| Cow::Owned(with_options(question))).collect()
 }
 
@@ -135,44 +134,61 @@ fn with_options(question: Raw<'_>) -> String {
     text
 }
 
-fn edit(input: Raw<'_>) -> Lines {
-    changed(
-        &input.text("old_string").unwrap_or_default(),
-        &input.text("new_string").unwrap_or_default(),
-    )
+fn edit(input: &Members<'_>) -> Lines {
+    changed(body(input.get("old_string")), body(input.get("new_string")))
 }
 
-fn edits(input: Raw<'_>) -> Lines {
+fn edits(input: &Members<'_>) -> Lines {
     let mut sum = Lines::default();
-    for one in input.member("edits").map(Raw::elements).unwrap_or_default() {
-        let lines = edit(one);
+    for one in input.get("edits").map(Raw::elements).unwrap_or_default() {
+        let lines = changed(body(one.member("old_string")), body(one.member("new_string")));
         sum.added = sum.added.saturating_add(lines.added);
         sum.removed = sum.removed.saturating_add(lines.removed);
     }
     sum
 }
 
-fn notebook(input: Raw<'_>) -> Lines {
-    changed("", &input.text("new_source").unwrap_or_default())
+fn notebook(input: &Members<'_>) -> Lines {
+    changed(b"", body(input.get("new_source")))
 }
 
-fn content_lines(input: Raw<'_>) -> u64 {
-    input.text("content").map_or(0, |text| text.lines().count() as u64)
+fn content_lines(input: &Members<'_>) -> u64 {
+    lines(body(input.get("content"))).into()
 }
 
-/// Lines that differ once the common head and tail are taken off: what the host's patch would
+/// The raw inside of a string: bodies are counted, never decoded.
+fn body(value: Option<Raw<'_>>) -> &[u8] {
+    value.and_then(Raw::quoted).map_or(b"", |quoted| quoted.0)
+}
+
+/// Lines that differ once the common first and last lines are taken off: what the host's patch would
 /// show for one place. Used until the patch is there.
-fn changed(old: &str, new: &str) -> Lines {
-    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b);
-    let same = head + tail.count();
-    let count = |lines: usize| u32::try_from(lines - same).unwrap_or(u32::MAX);
-    Lines { added: count(new.len()), removed: count(old.len()) }
+fn changed(old: &[u8], new: &[u8]) -> Lines {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let head = if head == old.len() && head == new.len() {
+        head
+    } else {
+        memmem::rfind(&old[..head], NEWLINE).map_or(0, |at| at + NEWLINE.len())
+    };
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let tail = memmem::find(&old[old.len() - tail..], NEWLINE).map_or(0, |at| tail - at);
+    Lines { added: lines(&new[..new.len() - tail]), removed: lines(&old[..old.len() - tail]) }
 }
 
-fn todos(input: Raw<'_>) -> TaskCall<'_> {
-    let items = input.member("todos").map(Raw::elements).unwrap_or_default();
+/// How a newline stands in a raw string. (Behind a backslash it is something else; then a count may
+/// be off by one.)
+const NEWLINE: &[u8] = b"\\n";
+
+/// The lines of a raw string.
+fn lines(raw: &[u8]) -> u32 {
+    let ended = memmem::find_iter(raw, NEWLINE).count();
+    let open = !raw.is_empty() && !raw.ends_with(NEWLINE);
+    u32::try_from(ended + usize::from(open)).unwrap_or(u32::MAX)
+}
+
+fn todos<'a>(input: &Members<'a>) -> TaskCall<'a> {
+    let items = input.get("todos").map(Raw::elements).unwrap_or_default();
     let item = |todo: Raw<'_>| {
         Some((
             Cow::Owned(todo.text("content")?.into_owned()),
@@ -182,8 +198,8 @@ fn todos(input: Raw<'_>) -> TaskCall<'_> {
     TaskCall::Replace(items.into_iter().filter_map(item).collect())
 }
 
-fn task_update(input: Raw<'_>) -> TaskCall<'_> {
-    let id = input.member("taskId").map_or(Cow::Borrowed(""), |raw| match raw.quoted() {
+fn task_update<'a>(input: &Members<'a>) -> TaskCall<'a> {
+    let id = input.get("taskId").map_or(Cow::Borrowed(""), |raw| match raw.quoted() {
         Some(text) => text.decode(),
         None => String::from_utf8_lossy(raw.0),
     });
@@ -204,8 +220,12 @@ fn state(status: &str) -> Option<TaskState> {
 mod tests {
     use super::*;
 
+    fn members(input: &str) -> Members<'_> {
+        Raw(input.as_bytes()).cursor().raw_members().unwrap().1
+    }
+
     fn check(name: &str, input: &str, expected: &Tool<'_>) {
-        assert_eq!(&tool(name, Raw(input.as_bytes()), &mut 0), expected, "{name} {input}");
+        assert_eq!(&tool(name, &members(input), &mut 0), expected, "{name} {input}");
     }
 
     #[test]
@@ -231,8 +251,8 @@ mod tests {
     #[test]
     fn private_parts_never_enter_a_brief() {
         let mut hidden = 0;
-        let input = Raw(br#"{"command":"login <private>secret</private> now"}"#);
-        let Tool::Command(line) = tool("Bash", input, &mut hidden) else { panic!("a command") };
+        let input = members(r#"{"command":"login <private>secret</private> now"}"#);
+        let Tool::Command(line) = tool("Bash", &input, &mut hidden) else { panic!("a command") };
         assert!(!line.contains("secret") && line.contains("now"), "{line}");
         assert_eq!(hidden, 1);
     }

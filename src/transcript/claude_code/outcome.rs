@@ -21,13 +21,16 @@ use crate::{
 
 /// Characters kept of a telling line.
 const LINE: usize = 160;
-/// Raw bytes at the end of an output in which its last line is looked for.
-const TAIL: usize = 4_096;
+/// Raw bytes at the end of an output in which its last line is looked for at first.
+const TAIL: usize = 512;
 /// Raw bytes of a text that are decoded to find its first clause.
-const HEAD: usize = 16_384;
+const HEAD: usize = 4_096;
 /// Words that mark the line of a failed command that says why.
 const TELLING: &[&str] =
     &["error", "failed", "failure", "panicked", "fatal", "exception", "denied", "not found"];
+
+/// Lines that only sum up the errors above them.
+const SUMS: &[&str] = &["could not compile", "aborting due to", "for more information about"];
 
 /// How the results of declined calls begin (versions 1.0 to 2.1).
 const DECLINED: &[&str] = &[
@@ -43,10 +46,23 @@ const DECLINED: &[&str] = &[
 ];
 /// Behind these stands what the person wrote.
 const SAID: &[&str] = &["the user said:\n", "The user said:\n"];
+/// When a person puts questions back the host writes this in their place, and their answers into a
+/// list.
+const PUT_BACK: &[&str] = &[
+    "The user wants to clarify these questions",
+    "The user has indicated they have provided enough answers",
+];
+/// Before each answer of that list.
+const ANSWER: &str = "Answer: ";
 /// What the host adds behind the person's words.
 const HINT: &str = "\n\nNote: The user's next message";
 
-impl ToolResult<'_> {
+impl<'a> ToolResult<'a> {
+    /// What the host's own record has at `key`.
+    fn detail(&self, key: &str) -> Option<Raw<'a>> {
+        self.detail.as_ref()?.members.get(key)
+    }
+
     /// What the result says of a call of this kind.
     pub fn outcome(&self, kind: ToolKind) -> Outcome {
         let mut outcome = Outcome { status: Status::Completed, ..Outcome::default() };
@@ -63,7 +79,10 @@ fn failed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
     let text = whole_text(result, outcome);
     outcome.status = failure(result, &text);
     match outcome.status {
-        Status::Declined => outcome.said.extend(words_of_the_person(result, &text)),
+        Status::Declined => {
+            outcome.line = refusal(result, &text);
+            outcome.said = words_of_the_person(result, &text);
+        }
         Status::Failed if kind == ToolKind::Command => {
             outcome.exit = exit_code(&text);
             let output = if outcome.exit.is_some() { after_first_line(&text) } else { &text };
@@ -93,45 +112,68 @@ fn is_declined(text: &str) -> bool {
     DECLINED.iter().any(|opening| text.starts_with(opening))
 }
 
+/// Who or what did not allow a call, where it was not the person.
+fn refusal(result: &ToolResult<'_>, text: &str) -> String {
+    let kind = result.denial.map(Quoted::decode).unwrap_or_default();
+    if kind == "permission-rule" || text.starts_with("Permission to use ") {
+        "by a permission rule".to_owned()
+    } else if text.starts_with("Claude requested permissions to ") {
+        "for want of a permission".to_owned()
+    } else if kind.is_empty() || kind.starts_with("user") {
+        String::new()
+    } else {
+        plain_line(&format!("({kind})"), LINE)
+    }
+}
+
 /// What the person wrote when they declined. The sentence before it is the host's.
-fn words_of_the_person(result: &ToolResult<'_>, text: &str) -> Option<String> {
-    if let Some(feedback) = result.detail.and_then(|raw| raw.text("userFeedback")) {
-        return Some(feedback.into_owned());
+fn words_of_the_person(result: &ToolResult<'_>, text: &str) -> Vec<String> {
+    let said = match result.feedback {
+        Some(feedback) => feedback.decode(),
+        None if is_declined(text) => {
+            let Some((_, said)) = SAID.iter().find_map(|mark| text.split_once(mark)) else {
+                return Vec::new();
+            };
+            Cow::Borrowed(said.split(HINT).next().unwrap_or(said))
+        }
+        None => return Vec::new(),
+    };
+    if !PUT_BACK.iter().any(|opening| said.starts_with(opening)) {
+        return vec![said.into_owned()];
     }
-    if !is_declined(text) {
-        return None;
-    }
-    let said = SAID.iter().find_map(|mark| text.split_once(mark))?.1;
-    Some(said.split(HINT).next().unwrap_or(said).to_owned())
+    said.lines()
+        .filter_map(|line| line.trim_start().strip_prefix(ANSWER))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn completed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
     match kind {
         ToolKind::Command => command(result, outcome),
         ToolKind::Edit | ToolKind::Write => {
-            if let Some(detail) = result.detail {
-                patch(detail, outcome);
-            }
+            patch(result, outcome);
         }
         ToolKind::Search => outcome.found = found(result, outcome),
         ToolKind::Tasks => outcome.task = task(result),
         ToolKind::Question => outcome.said = answers(result, outcome),
         ToolKind::Plan => {
             outcome.line = "approved".to_owned();
-            let plan = result.detail.and_then(|raw| raw.text("plan"));
-            outcome.plan = plan.map(Cow::into_owned);
+            let detail = |key| result.detail(key);
+            outcome.plan =
+                detail("plan").and_then(Raw::quoted).map(|plan| plan.decode().into_owned());
+            outcome.plan_edited = detail("planWasEdited").is_some_and(Raw::is_true);
         }
         ToolKind::Agent => outcome.line = report(result, outcome),
         ToolKind::Fetch | ToolKind::Other => {
             let text = head(result.content, outcome);
-            outcome.line = first_clause(untagged(&text), LINE);
+            outcome.line = first_clause(behind_heading(untagged(&text)), LINE);
         }
         ToolKind::Read => {}
     }
 }
 
 fn command(result: &ToolResult<'_>, outcome: &mut Outcome) {
-    let detail = |key| result.detail.and_then(|raw| raw.member(key));
+    let detail = |key| result.detail(key);
     if detail("interrupted").is_some_and(Raw::is_true) {
         outcome.status = Status::Interrupted;
         return;
@@ -149,9 +191,9 @@ fn command(result: &ToolResult<'_>, outcome: &mut Outcome) {
 }
 
 /// Lines added and removed, from the host's own patch.
-fn patch(detail: Raw<'_>, outcome: &mut Outcome) {
-    outcome.created = detail.text("type").as_deref() == Some("create");
-    let hunks = detail.member("structuredPatch").map(Raw::elements).unwrap_or_default();
+fn patch(result: &ToolResult<'_>, outcome: &mut Outcome) {
+    outcome.created = result.detail("type").is_some_and(|kind| kind.0 == br#""create""#);
+    let hunks = result.detail("structuredPatch").map(Raw::elements).unwrap_or_default();
     if hunks.is_empty() {
         return;
     }
@@ -169,7 +211,7 @@ fn patch(detail: Raw<'_>, outcome: &mut Outcome) {
 }
 
 fn found(result: &ToolResult<'_>, outcome: &mut Outcome) -> Option<(u64, Counted)> {
-    let number = |key| result.detail.and_then(|raw| raw.member(key)).and_then(Raw::number);
+    let number = |key| result.detail(key).and_then(Raw::number);
     if let Some(lines) = number("numLines").filter(|lines| *lines > 0) {
         return Some((lines, Counted::Lines));
     }
@@ -188,7 +230,7 @@ fn found(result: &ToolResult<'_>, outcome: &mut Outcome) -> Option<(u64, Counted
 
 /// `Task #3 created successfully: …`
 fn task(result: &ToolResult<'_>) -> Option<String> {
-    let id = result.detail.and_then(|raw| raw.member("task")).and_then(|task| task.text("id"));
+    let id = result.detail("task").and_then(|task| task.text("id"));
     if let Some(id) = id {
         return Some(id.into_owned());
     }
@@ -201,7 +243,7 @@ fn task(result: &ToolResult<'_>) -> Option<String> {
 /// The person's answers, in the order of the questions.
 fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
     let mut said = Vec::new();
-    if let Some(answers) = result.detail.and_then(|raw| raw.member("answers")) {
+    if let Some(answers) = result.detail("answers") {
         let walked = answers.cursor().members(|_, cursor| {
             if let Some(answer) = cursor.string()? {
                 said.push(answer.decode().into_owned());
@@ -223,7 +265,7 @@ fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
 
 /// What the person wrote beside the chosen answers.
 fn notes(result: &ToolResult<'_>) -> Vec<String> {
-    let Some(annotations) = result.detail.and_then(|raw| raw.member("annotations")) else {
+    let Some(annotations) = result.detail("annotations") else {
         return Vec::new();
     };
     let mut notes = Vec::new();
@@ -236,7 +278,7 @@ fn notes(result: &ToolResult<'_>) -> Vec<String> {
 
 /// The first clause of a subagent's report, behind what the host puts before it.
 fn report(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
-    let own = result.detail.and_then(|raw| raw.member("content"));
+    let own = result.detail("content");
     for content in [own, result.content].into_iter().flatten() {
         for text in texts(content) {
             let text = privacy::clean(&text, &mut outcome.hidden).into_owned();
@@ -246,6 +288,16 @@ fn report(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
         }
     }
     String::new()
+}
+
+/// Without the heading and the list of links that a web search begins with.
+fn behind_heading(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("Web search results for query:") else { return text };
+    let mut rest = after_first_line(rest).trim_start();
+    while rest.starts_with("Links:") {
+        rest = after_first_line(rest).trim_start();
+    }
+    if rest.is_empty() { text } else { rest }
 }
 
 /// The exit status that stands in the first line of a failed command's result.
@@ -260,15 +312,19 @@ fn after_first_line(text: &str) -> &str {
     text.split_once('\n').map_or("", |(_, rest)| rest)
 }
 
-/// The line of a failed command's output that says why: the last with a telling word, else the
-/// last.
+/// The line of a failed command's output that says why: the last with a telling word that is more
+/// than a sum of errors above it, else the last.
 fn telling_line(text: &str) -> &str {
     let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
-    let tells = |line: &&str| {
+    let has = |line: &str, words: &[&str]| {
         let line = line.to_ascii_lowercase();
-        TELLING.iter().any(|word| line.contains(word))
+        words.iter().any(|word| line.contains(word))
     };
-    lines().find(tells).or_else(|| lines().next()).unwrap_or_default()
+    lines()
+        .find(|line| has(line, TELLING) && !has(line, SUMS))
+        .or_else(|| lines().find(|line| has(line, TELLING)))
+        .or_else(|| lines().next())
+        .unwrap_or_default()
 }
 
 /// Without the host's mark around a tool's own error.
@@ -280,24 +336,36 @@ fn untagged(text: &str) -> &str {
 
 /// The last line of an output that is not empty.
 fn last_line(output: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
+    let last =
+        |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
     let Some(output) = output else { return String::new() };
-    let text = match output.quoted() {
-        Some(quoted) if !privacy::may_hide(quoted.0) => Quoted(tail(quoted.0)).decode(),
-        _ => privacy::clean(&texts(output).join("\n"), &mut outcome.hidden).into_owned().into(),
+    let raw = output.quoted().map(|quoted| quoted.0);
+    let Some(raw) = raw.filter(|raw| !privacy::may_hide(raw)) else {
+        let text = texts(output).join("\n");
+        return last(&privacy::clean(&text, &mut outcome.hidden)).unwrap_or_default();
     };
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    let mut length = TAIL;
+    loop {
+        let tail = tail(raw, length);
+        let found = last(&Quoted(tail).decode());
+        if found.is_some() || tail.len() == raw.len() {
+            return found.unwrap_or_default();
+        }
+        length = length.saturating_mul(8);
+    }
 }
 
-/// The last raw bytes of a string, cut where an escaped line ends.
-fn tail(raw: &[u8]) -> &[u8] {
-    if raw.len() <= TAIL {
+/// About the last `length` raw bytes of a string, cut where an escaped line ends; all of it where
+/// none does.
+fn tail(raw: &[u8], length: usize) -> &[u8] {
+    if raw.len() <= length {
         return raw;
     }
-    let near = &raw[raw.len() - TAIL..];
-    // A newline's escape, unless its backslash is itself escaped.
+    let near = &raw[raw.len() - length..];
     let mut from = 0;
     while let Some(found) = memmem::find(&near[from..], b"\\n") {
         let at = from + found;
+        // A newline's escape, unless its backslash is itself escaped.
         let before = near[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         if before == 0 && at > 0 {
             return &near[at + 2..];
@@ -318,7 +386,11 @@ fn head(content: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
 /// record counts.
 fn whole_text(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
     let text = decoded(result.content, usize::MAX);
-    let text = if text.trim().is_empty() { decoded(result.detail, usize::MAX) } else { text };
+    let text = if text.trim().is_empty() {
+        decoded(result.detail.as_ref().map(|detail| detail.raw), usize::MAX)
+    } else {
+        text
+    };
     privacy::clean(&text, &mut outcome.hidden).into_owned()
 }
 

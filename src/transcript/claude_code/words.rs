@@ -129,7 +129,23 @@ fn is_of_the_host(text: &str) -> bool {
     let opening = OUTPUT.iter().find(|tag| is_tag(text.strip_prefix('<'), tag));
     let Some(opening) = opening else { return false };
     let closed = OUTPUT.iter().any(|tag| text.ends_with(&format!("</{tag}>")));
-    closed || *opening == "task-notification" && has_notification_tail(text)
+    closed && !has_words_between(text)
+        || *opening == "task-notification" && has_notification_tail(text)
+}
+
+/// Words outside of output envelopes that are all balanced: a person pasted several outputs. Where
+/// they are not, an output holds its own closing tag.
+fn has_words_between(text: &str) -> bool {
+    let count = |mark: &str| text.matches(mark).count();
+    let balanced =
+        OUTPUT.iter().all(|tag| count(&format!("<{tag}>")) == count(&format!("</{tag}>")));
+    let mut rest = text.trim_start();
+    while let Some(tag) = OUTPUT.iter().find(|tag| is_tag(rest.strip_prefix('<'), tag)) {
+        let closing = format!("</{tag}>");
+        let Some((_, behind)) = rest.split_once(&closing) else { return false };
+        rest = behind.trim_start();
+    }
+    balanced && !rest.is_empty()
 }
 
 fn is_tag(rest: Option<&str>, tag: &str) -> bool {
