@@ -100,7 +100,9 @@ pub fn render(session: &Session, options: &Options) -> Bottle {
     let body_pages = pages::cut(&body.text);
     let header = header::Header { session, layout: &layout, options, body: &body };
     header.write(&body_pages, &mut bottle);
-    bottle.text.push_str(&body.text);
+    // In front of the body, in place: a bottle can be large, and is never there twice.
+    let header = std::mem::replace(&mut bottle.text, body.text);
+    bottle.text.insert_str(0, &header);
     bottle.lines = bottle.text.lines().count();
     bottle
 }

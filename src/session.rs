@@ -56,8 +56,8 @@ pub struct Session {
     rows: Rows,
     ledger: Ledger,
     queue: Queue,
-    /// The row whose last text left a private part open.
-    open_private: Option<u32>,
+    /// The message whose last text left a private part open.
+    open_private: Option<u64>,
     tasks: Vec<tasks::Change>,
     leg: u32,
 }

@@ -187,6 +187,8 @@ pub enum Piece<'a> {
         name: Cow<'a, str>,
         /// What it is about.
         tool: Tool<'a>,
+        /// Words of the agent that the call puts before the person: a plan, questions.
+        said: Vec<Cow<'a, str>>,
     },
     /// What a tool call gave.
     Result(ToolResult<'a>),
@@ -210,11 +212,14 @@ pub enum Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Words of a person or the agent.
-    pub fn words(&self) -> Option<&str> {
+    /// What tells this piece from another: its words, or the call that it is about.
+    pub fn content(&self) -> &str {
         match self {
-            Self::Prompt { text, .. } | Self::Speech { text, .. } => Some(text),
-            _ => None,
+            Self::Prompt { text, .. } | Self::Speech { text, .. } => text,
+            Self::ApiError(text) | Self::HostNote(text) => text,
+            Self::Media(text) => text,
+            Self::Call { id, .. } | Self::Result(ToolResult { id, .. }) => id,
+            Self::Interrupted | Self::Boundary { .. } | Self::Queue(_) => "",
         }
     }
 }
@@ -222,8 +227,8 @@ impl Piece<'_> {
 /// A change of the queue of prompts that were typed while the agent worked.
 #[derive(Debug, Clone)]
 pub enum QueueChange<'a> {
-    /// Words were put in; none where they are not a person's.
-    Add(Option<(Cow<'a, str>, Label<'a>)>),
+    /// Words were put in; none where they are not a person's, several where an envelope holds several.
+    Add(Vec<(Cow<'a, str>, Label<'a>)>),
     /// The oldest was taken, to become a row of its own.
     Take,
     /// These words were taken out and have a row of their own, or were withdrawn.

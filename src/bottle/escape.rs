@@ -69,8 +69,12 @@ pub fn looks_like_structure(line: &str) -> bool {
 const FIRST: &[u8] = b"#pmc-L*[>";
 
 fn visible(line: &str) -> impl Iterator<Item = char> {
-    line.chars().filter(|c| !has_no_width(*c)).skip_while(|c| c.is_whitespace())
+    let seen = line.chars().filter(|c| !has_no_width(*c));
+    seen.map(|c| if c.is_whitespace() || c == BLANK { ' ' } else { c }).skip_while(|c| *c == ' ')
 }
+
+/// A Braille pattern without dots: it looks like a space and is none.
+const BLANK: char = '\u{2800}';
 
 fn begins_like(line: &str, prefix: &str) -> bool {
     let mut seen = visible(line);
@@ -94,13 +98,15 @@ fn is_index(line: &str) -> bool {
     begins && digits > 0 && after == Some(' ') && seen.next() == Some('·')
 }
 
-/// Characters that take no room: default-ignorable code points.
+/// Characters that take no room of their own: default-ignorable code points, combining marks,
+/// annotations.
 fn has_no_width(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}' | '\u{13430}'..='\u{1345f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e0fff}')
 }
 

@@ -113,19 +113,24 @@ pub fn missing_from(old: &[Item], session: &Session) -> usize {
     for key in &now {
         *there.entry(*key).or_default() += 1;
     }
+    let mut sorted = now.clone();
+    sorted.sort_unstable();
     let mut missing = 0;
     for item in old {
         let Item::Message { speaker, text, .. } = item else { continue };
         match there.get_mut(&(*speaker, text.as_str())) {
             Some(count) if *count > 0 => *count -= 1,
-            _ if now.iter().any(|(who, words)| who == speaker && has_grown(text, words)) => {}
+            _ if has_grown(*speaker, text, &sorted) => {}
             _ => missing += 1,
         }
     }
     missing
 }
 
-/// Blocks of one message that came later stand behind an empty line.
-fn has_grown(old: &str, new: &str) -> bool {
-    new.strip_prefix(old).is_some_and(|more| more.starts_with("\n\n"))
+/// Whether a message is there with more words: blocks of it that came later stand behind an empty
+/// line.
+fn has_grown(speaker: Speaker, old: &str, sorted: &[(Speaker, &str)]) -> bool {
+    let longer = format!("{old}\n\n");
+    let at = sorted.partition_point(|(who, words)| (*who, *words) < (speaker, &longer));
+    sorted.get(at).is_some_and(|(who, words)| *who == speaker && words.starts_with(&longer))
 }

@@ -2,6 +2,12 @@
 //!
 //! Every text passes the privacy function and is normalised here, once, before it enters the
 //! arena; a message that is empty then leaves no trace but a count.
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, Hash, Hasher},
+    ops::Range,
+};
+
 use super::{
     Item, ItemKind, Mark, Said, Session, Span,
     ledger::ToolCall,
@@ -36,7 +42,8 @@ impl Session {
 
     /// Folds the next entry of the transcript.
     pub fn fold(&mut self, entry: Entry<'_>) {
-        let Some(id) = self.identity(&entry) else {
+        let content = content_of(&entry);
+        let Some(id) = self.identity(&entry, content) else {
             self.skip("duplicate");
             return;
         };
@@ -55,7 +62,7 @@ impl Session {
             // Two rows have one identity: who follows which of them is in doubt.
             self.rows.doubt(entry.id);
         }
-        let row = id.map(|id| self.add_row(id, &entry));
+        let row = id.map(|id| self.add_row(id, content, &entry));
         if id != entry.id {
             self.rows.doubt(id);
         }
@@ -106,37 +113,17 @@ impl Session {
 
     /// The row's identity; none where it is a copy of a row that was there. A row that has the
     /// identity of another but says something else is no copy: both stay.
-    fn identity(&self, entry: &Entry<'_>) -> Option<Option<RowId>> {
+    fn identity(&self, entry: &Entry<'_>, content: u64) -> Option<Option<RowId>> {
         let Some(id) = entry.id else { return Some(None) };
-        let Some(row) = self.rows.find(id) else { return Some(Some(id)) };
-        if self.says_the_same(entry, row) {
+        let Some(there) = self.rows.find(id) else { return Some(Some(id)) };
+        if self.rows.nodes()[there as usize].content == content {
             return None;
         }
-        let words = entry.pieces.iter().filter_map(Piece::words).map(words_key);
-        let own = id.with(words.fold(shape(entry), |sum, key| sum.rotate_left(1) ^ key));
+        let own = id.with(content);
         self.rows.find(own).is_none().then_some(Some(own))
     }
 
-    fn says_the_same(&self, entry: &Entry<'_>, row: u32) -> bool {
-        let node = &self.rows.nodes()[row as usize];
-        if node.shape != shape(entry) {
-            return false;
-        }
-        let items = self.items.get(node.first_item..).unwrap_or_default();
-        let mut kept = items.iter().take_while(|item| item.row == Some(row)).filter_map(|item| {
-            match &item.kind {
-                ItemKind::Said(said) => Some(words_key(self.text(said.text))),
-                _ => None,
-            }
-        });
-        entry.pieces.iter().filter_map(Piece::words).all(|words| {
-            let stripped = privacy::strip(words);
-            let key = words_key(&normalise(&stripped.text));
-            stripped.text.trim().is_empty() || kept.any(|there| there == key)
-        })
-    }
-
-    fn add_row(&mut self, id: RowId, entry: &Entry<'_>) -> u32 {
+    fn add_row(&mut self, id: RowId, content: u64, entry: &Entry<'_>) -> u32 {
         let words = |piece: &Piece<'_>| !matches!(piece, Piece::Boundary { .. } | Piece::Queue(_));
         let opens = |piece: &Piece<'_>| matches!(piece, Piece::Prompt { opens: Opens::Turn, .. });
         let speaks = |piece: &Piece<'_>| words(piece) && !matches!(piece, Piece::Result(_));
@@ -151,8 +138,7 @@ impl Session {
             prompt: first && entry.pieces.iter().any(opens),
             of_the_host: entry.pieces.is_empty() && entry.dropped.is_some(),
             doubtful: false,
-            shape: shape(entry),
-            first_item: self.items.len(),
+            content,
         };
         self.rows.push(id, entry.parent, node)
     }
@@ -165,7 +151,7 @@ impl Session {
                 let kind = ItemKind::Media(self.keep(&text));
                 self.push(kind, context);
             }
-            Piece::Call { id, name, tool } => self.call(&id, &name, tool, context),
+            Piece::Call { id, name, tool, said } => self.call(&id, &name, tool, &said, context),
             Piece::Result(result) => self.result(&result, context),
             Piece::Interrupted => {
                 self.ledger.interrupt_running();
@@ -213,7 +199,9 @@ impl Session {
         message: u64,
         context: Context,
     ) -> Option<usize> {
-        let text = self.keep_words(text, context.row);
+        // The texts of one message of the agent, else those of one row.
+        let scope = if message == 0 { place_key(context) } else { message };
+        let text = self.keep_words(text, scope);
         if text.is_empty() {
             return None;
         }
@@ -240,11 +228,12 @@ impl Session {
     fn queue_change(&mut self, change: QueueChange<'_>, context: Context) {
         match change {
             QueueChange::Add(words) => {
-                let (key, item) = words.map_or((0, None), |(text, label)| {
-                    let item = self.say(Speaker::User, &text, &label, false, 0, context);
-                    (words_key(&text), item)
-                });
-                self.queue.add(Waiting { key, item });
+                let key = words.first().map_or(0, |(text, _)| words_key(text));
+                let first = self.items.len();
+                for (text, label) in words {
+                    self.say(Speaker::User, &text, &label, false, 0, context);
+                }
+                self.queue.add(Waiting { key, items: first..self.items.len() });
             }
             QueueChange::Take => {
                 let taken = self.queue.take();
@@ -256,30 +245,41 @@ impl Session {
             }
             QueueChange::Deliver => self.queue.deliver(),
             QueueChange::Clear => {
-                for item in self.queue.clear() {
-                    self.set_hidden(Some(item), true);
+                for items in self.queue.clear() {
+                    self.set_hidden(items, true);
                 }
             }
         }
     }
 
-    fn set_hidden(&mut self, item: Option<usize>, hidden: bool) {
-        if let Some(item) = item.and_then(|item| self.items.get_mut(item)) {
+    fn set_hidden(&mut self, items: Range<usize>, hidden: bool) {
+        for item in self.items.get_mut(items).into_iter().flatten() {
             item.hidden = hidden;
         }
     }
 
-    fn call(&mut self, id: &str, name: &str, tool: Tool<'_>, context: Context) {
+    fn call(
+        &mut self,
+        id: &str,
+        name: &str,
+        tool: Tool<'_>,
+        said: &[Cow<'_, str>],
+        context: Context,
+    ) {
         let id_text = self.clean(id);
         if self.find_call(&id_text).is_some() {
             return;
         }
         self.queue.agent_spoke();
+        let label = if matches!(tool, Tool::Plan) { Label::Plan } else { Label::Question };
+        for text in said {
+            self.say(Speaker::Assistant, text, &label, false, 0, context);
+        }
         let mut call = ToolCall {
             id: self.arena.push(&id_text),
             name: self.keep(name),
             kind: tool.kind(),
-            said: self.has_said(context),
+            said: !said.is_empty(),
             called: context.entry.time,
             input: context.entry.place,
             ..ToolCall::default()
@@ -288,14 +288,6 @@ impl Session {
         self.describe(tool, index, &mut call);
         self.ledger.push(&id_text, call);
         self.push(ItemKind::Call(index), context);
-    }
-
-    /// Whether the row of this call has words of the agent with a label: a plan, a question.
-    fn has_said(&self, context: Context) -> bool {
-        self.items.last().is_some_and(|item| {
-            let labelled = matches!(&item.kind, ItemKind::Said(said) if said.mark != Mark::None);
-            labelled && item.row == context.row
-        })
     }
 
     /// Keeps what a call is about. Texts of tools are privacy-stripped already.
@@ -393,7 +385,8 @@ impl Session {
     fn settle(&mut self, index: u32, outcome: &Outcome, context: Context) {
         if let Some(task) = &outcome.task {
             let id = self.keep(task);
-            let change = self.tasks.iter_mut().rev().find(|change| change.call == index);
+            let at = self.tasks.binary_search_by_key(&index, |change| change.call);
+            let change = at.ok().and_then(|at| self.tasks.get_mut(at));
             if let Some(Change { kind: ChangeKind::Create { id: place, .. }, .. }) = change {
                 *place = id;
             }
@@ -427,14 +420,14 @@ impl Session {
         });
     }
 
-    /// Words of a row. A private part that one text of a row leaves open goes on in the next.
-    fn keep_words(&mut self, text: &str, row: Option<u32>) -> Span {
-        if row.is_some() && self.open_private == row {
+    /// Words. A private part that one text of a message leaves open goes on in the next.
+    fn keep_words(&mut self, text: &str, scope: u64) -> Span {
+        if self.open_private == Some(scope) {
             let hidden = format!("{OPENING}{text}");
-            self.open_private = row.filter(|_| leaves_open(&hidden));
+            self.open_private = leaves_open(&hidden).then_some(scope);
             return self.keep(&hidden);
         }
-        self.open_private = row.filter(|_| leaves_open(text));
+        self.open_private = leaves_open(text).then_some(scope);
         self.keep(text)
     }
 
@@ -463,9 +456,14 @@ fn leaves_open(text: &str) -> bool {
         && !privacy::strip(&format!("{text}{BEHIND}")).text.ends_with(BEHIND)
 }
 
-/// What two rows of one identity must share to be copies, beside their words.
-fn shape(entry: &Entry<'_>) -> u64 {
-    words_key(&entry.kind).wrapping_add(entry.pieces.len() as u64)
+/// A key of all that a row says.
+fn content_of(entry: &Entry<'_>) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::default().build_hasher();
+    entry.kind.hash(&mut hasher);
+    for piece in &entry.pieces {
+        piece.content().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// A key of the person's words in a result; 0 where there are none.
@@ -476,6 +474,12 @@ fn words_of(outcome: &Outcome) -> u64 {
 /// The texts of one row of the person are one message.
 fn row_key(context: Context) -> u64 {
     context.row.map_or(0, |row| 1 << 63 | u64::from(row))
+}
+
+/// Tells the texts of one row from those of others, also where it has no identity.
+fn place_key(context: Context) -> u64 {
+    let place = context.entry.place;
+    1 << 62 | u64::from(place.source) << 48 | place.offset & 0xffff_ffff_ffff
 }
 
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@
 //!
 //! So words stay shown unless a row, a taking or a named removal settles them. A taking names
 //! no words: where the row that follows brings others, those that seemed taken are open again.
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 /// Prompts that are kept track of. Hosts queue a handful; what a hostile file queues beyond this
 /// stays shown.
@@ -25,18 +25,18 @@ pub(super) struct Queue {
 }
 
 /// What the arrival of a row means for items of the queue.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Arrived {
-    pub(super) hide: Option<usize>,
-    pub(super) show: Option<usize>,
+    pub(super) hide: Range<usize>,
+    pub(super) show: Range<usize>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Waiting {
     /// The words, compared by their key.
     pub(super) key: u64,
-    /// The item that shows them.
-    pub(super) item: Option<usize>,
+    /// The items that show them.
+    pub(super) items: Range<usize>,
 }
 
 impl Queue {
@@ -47,14 +47,17 @@ impl Queue {
         self.open.push_back(waiting);
     }
 
-    /// The oldest was taken: the item to hide.
-    pub(super) fn take(&mut self) -> Option<usize> {
-        let waiting = self.open.pop_front()?;
+    /// The oldest was taken: the items to hide.
+    pub(super) fn take(&mut self) -> Range<usize> {
+        let waiting = self.open.pop_front().unwrap_or_default();
         if self.taken.len() == MOST {
             self.taken.pop_front();
         }
-        self.taken.push_back(waiting);
-        waiting.item
+        let items = waiting.items.clone();
+        if !items.is_empty() {
+            self.taken.push_back(waiting);
+        }
+        items
     }
 
     /// The oldest was given to the model. It stays shown, unless a row brings it at once.
@@ -62,10 +65,10 @@ impl Queue {
         self.delivered.extend(self.open.pop_front());
     }
 
-    /// Words were removed by name: the item to hide.
-    pub(super) fn remove(&mut self, key: u64) -> Option<usize> {
-        let at = self.open.iter().position(|waiting| waiting.key == key)?;
-        self.open.remove(at)?.item
+    /// Words were removed by name: the items to hide.
+    pub(super) fn remove(&mut self, key: u64) -> Range<usize> {
+        let at = self.open.iter().position(|waiting| waiting.key == key);
+        at.and_then(|at| self.open.remove(at)).unwrap_or_default().items
     }
 
     /// A row brought these words.
@@ -76,18 +79,19 @@ impl Queue {
             return Arrived::default();
         }
         if let Some(at) = self.delivered.iter().position(same) {
-            return Arrived { hide: self.delivered.remove(at).item, show: None };
+            return Arrived { hide: self.delivered.remove(at).items, show: 0..0 };
         }
         let Some(at) = self.open.iter().position(same) else { return Arrived::default() };
-        let hide = self.open.remove(at).and_then(|waiting| waiting.item);
-        let mistaken = self.taken.pop_back();
-        self.open.extend(mistaken);
-        Arrived { hide, show: mistaken.and_then(|waiting| waiting.item) }
+        let hide = self.open.remove(at).unwrap_or_default().items;
+        let Some(mistaken) = self.taken.pop_back() else { return Arrived { hide, show: 0..0 } };
+        let show = mistaken.items.clone();
+        self.open.push_front(mistaken);
+        Arrived { hide, show }
     }
 
     /// All were taken back: the items to hide.
-    pub(super) fn clear(&mut self) -> Vec<usize> {
-        self.open.drain(..).filter_map(|waiting| waiting.item).collect()
+    pub(super) fn clear(&mut self) -> Vec<Range<usize>> {
+        self.open.drain(..).map(|waiting| waiting.items).collect()
     }
 
     /// The agent went on: what was delivered will not come as a row any more.

@@ -2,63 +2,15 @@
 //!
 //! A parent may stand later in the file, be missing, or belong to another leg; then a row has no
 //! parent here. Cycles are possible in hostile files; walkers must bound their steps.
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hasher, RandomState},
-};
+use std::collections::HashMap;
 
 use crate::transcript::RowId;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     nodes: Vec<Node>,
-    by_id: HashMap<u128, u32, RowHashing>,
-    waiting: HashMap<u128, Vec<u32>, RowHashing>,
-}
-
-/// Ids are random already: one multiplication with a secret spreads them, and nobody can choose
-/// ids that collide.
-#[derive(Debug, Clone)]
-struct RowHashing {
-    secret: (u64, u64),
-}
-
-impl Default for RowHashing {
-    fn default() -> Self {
-        let random = RandomState::new();
-        Self { secret: (random.hash_one(1), random.hash_one(2) | 1) }
-    }
-}
-
-impl BuildHasher for RowHashing {
-    type Hasher = RowHasher;
-
-    fn build_hasher(&self) -> RowHasher {
-        RowHasher { secret: self.secret, hash: 0 }
-    }
-}
-
-struct RowHasher {
-    secret: (u64, u64),
-    hash: u64,
-}
-
-impl Hasher for RowHasher {
-    fn finish(&self) -> u64 {
-        self.hash
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u128(u128::from(*byte) ^ u128::from(self.hash));
-        }
-    }
-
-    fn write_u128(&mut self, id: u128) {
-        let (low, high) = (id as u64, (id >> 64) as u64);
-        let mixed = u128::from(low ^ self.secret.0) * u128::from(high ^ self.secret.1);
-        self.hash = (mixed as u64) ^ ((mixed >> 64) as u64) ^ low;
-    }
+    by_id: HashMap<u128, u32, foldhash::fast::RandomState>,
+    waiting: HashMap<u128, Vec<u32>, foldhash::fast::RandomState>,
 }
 
 /// A row that has an identity.
@@ -77,10 +29,8 @@ pub(super) struct Node {
     pub(super) of_the_host: bool,
     /// It shares its identity with another row.
     pub(super) doubtful: bool,
-    /// A key of its type and of how many things it says.
-    pub(super) shape: u64,
-    /// The session's number of items before this row.
-    pub(super) first_item: usize,
+    /// A key of all that it says.
+    pub(super) content: u64,
 }
 
 impl Rows {

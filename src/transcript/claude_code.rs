@@ -164,7 +164,7 @@ fn assistant<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
                         speech(row, text, message, entry);
                     }
                 } else if is(block, "tool_use") {
-                    call(block, message, entry);
+                    call(block, entry);
                 } else if let Some(media) = media(block) {
                     entry.pieces.push(Piece::Media(media));
                 }
@@ -185,7 +185,7 @@ fn speech<'a>(row: &Row<'a>, text: Quoted<'a>, message: u64, entry: &mut Entry<'
     });
 }
 
-fn call<'a>(block: &Block<'a>, message: u64, entry: &mut Entry<'a>) {
+fn call<'a>(block: &Block<'a>, entry: &mut Entry<'a>) {
     let name = block.name.map_or(Cow::Borrowed(""), Quoted::decode);
     let input = &block.input;
     let tool = input::tool(&name, input, &mut entry.hidden);
@@ -195,15 +195,12 @@ fn call<'a>(block: &Block<'a>, message: u64, entry: &mut Entry<'a>) {
         entry.dropped = Some("tool call without id and name");
         return;
     }
-    let (texts, label) = match tool {
-        Tool::Plan => (input.text("plan").into_iter().collect(), Label::Plan),
-        Tool::Question => (input::questions(input), Label::Question),
-        _ => (Vec::new(), Label::None),
+    let said = match tool {
+        Tool::Plan => input.text("plan").into_iter().collect(),
+        Tool::Question => input::questions(input),
+        _ => Vec::new(),
     };
-    for text in texts {
-        entry.pieces.push(Piece::Speech { text, label: label.clone(), message });
-    }
-    entry.pieces.push(Piece::Call { id, name, tool });
+    entry.pieces.push(Piece::Call { id, name, tool, said });
 }
 
 fn system<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
@@ -247,7 +244,7 @@ fn queue<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
     let Some(operation) = row.operation else { return };
     let text = row.content.and_then(Raw::quoted).map(Quoted::decode);
     let change = match (operation.decode().as_ref(), text) {
-        ("enqueue", text) => QueueChange::Add(text.and_then(words::typed)),
+        ("enqueue", text) => QueueChange::Add(text.map(words::typed).unwrap_or_default()),
         ("dequeue", _) => QueueChange::Take,
         ("remove", Some(text)) => QueueChange::Remove(words::comparable(text)),
         ("remove", None) => QueueChange::Deliver,

@@ -5,9 +5,9 @@
 //! cut and has the next one glued to it. A broken line never costs its neighbours: what parses is
 //! taken, each stretch that does not is reported once.
 //!
-//! A record that begins in the middle of a line must look like a row of its own (it names its
-//! session), so that a row nested in a cut one does not pass for conversation. The search is
-//! bounded: work is proportional to the line, whatever stands in it.
+//! A record that begins in the middle of a line must look like a row of its own, and begin where the
+//! one before it breaks, so that a row nested in a cut one (a tool's input may hold anything) does not
+//! pass for conversation. Work is proportional to the line, whatever stands in it.
 use std::ops::Range;
 
 use memchr::memmem;
@@ -17,8 +17,9 @@ use super::{
     json::{Broken, Cursor},
 };
 
-/// How many times the bytes of a broken line may be walked over.
-const EFFORT: usize = 16;
+/// How many bytes before the place where a cut record breaks the next one may begin: its brace and
+/// its first quote may have passed as the end of a cut string.
+const OVERLAP: usize = 2;
 
 /// A stretch of a line.
 #[expect(clippy::large_enum_variant, reason = "nearly every line is an entry; none is stored")]
@@ -36,21 +37,25 @@ pub fn records<'a>(line: &'a [u8], parse: Parse<'a>, sink: &mut impl FnMut(Found
     let end = line.len() - line.iter().rev().take_while(|byte| is_padding(**byte)).count();
     let mut at = padding(&line[..end]);
     let mut rubbish = at;
-    let mut effort = line.len().saturating_mul(EFFORT).saturating_add(1 << 16);
     while at < end {
-        if let Some((length, entry)) = record(&line[at..end], parse, &mut effort)
-            && (at == rubbish || is_row(&entry))
-        {
-            report(rubbish..at, sink);
-            sink(Found::Record(at..at + length, entry));
-            at += length;
-            at += padding(&line[at..end]);
-            rubbish = at;
-            continue;
-        }
-        match next_start(&line[at + 1..end]) {
-            Some(next) if effort > 0 => at += 1 + next,
-            _ => break,
+        let passed = match record(&line[at..end], parse) {
+            Ok((length, entry)) if at == rubbish || is_row(&entry, &line[at + length..end]) => {
+                report(rubbish..at, sink);
+                sink(Found::Record(at..at + length, entry));
+                at += length;
+                at += padding(&line[at..end]);
+                rubbish = at;
+                continue;
+            }
+            // An object of a cut record: what stands inside is no row of its own.
+            Ok((length, _)) => length,
+            // The record is whole up to where it breaks: the next one begins there.
+            Err(broken) => broken.at.saturating_sub(OVERLAP).max(1),
+        };
+        let from = (at + passed).min(end);
+        match memmem::find(&line[from..end], b"{\"") {
+            Some(next) => at = from + next,
+            None => break,
         }
     }
     report(rubbish..end, sink);
@@ -62,24 +67,23 @@ fn report<'a>(range: Range<usize>, sink: &mut impl FnMut(Found<'a>)) {
     }
 }
 
-/// A record that stands behind rubbish must look like a row of its own.
-fn is_row(entry: &Entry<'_>) -> bool {
-    entry.about.session.is_some() && entry.kind != super::NO_TYPE
+/// A record that stands behind rubbish must look like a row of its own: it names its session, and
+/// nothing follows it but the end or another record.
+fn is_row(entry: &Entry<'_>, rest: &[u8]) -> bool {
+    let next = rest.get(padding(rest));
+    entry.about.session.is_some()
+        && entry.kind != super::NO_TYPE
+        && matches!(next, None | Some(b'{'))
 }
 
 /// The record at the start of `text`, and its length.
-fn record<'a>(text: &'a [u8], parse: Parse<'a>, effort: &mut usize) -> Option<(usize, Entry<'a>)> {
+fn record<'a>(text: &'a [u8], parse: Parse<'a>) -> Result<(usize, Entry<'a>), Broken> {
     if text.first() != Some(&b'{') {
-        return None;
+        return Err(Broken { at: 0 });
     }
     let mut cursor = Cursor::new(text);
-    let parsed = parse(&mut cursor);
-    *effort = effort.saturating_sub(cursor.position().max(16));
-    Some((cursor.position(), parsed.ok()?))
-}
-
-fn next_start(text: &[u8]) -> Option<usize> {
-    memmem::find(text, b"{\"")
+    let entry = parse(&mut cursor)?;
+    Ok((cursor.position(), entry))
 }
 
 /// How many bytes of padding stand at the start.

@@ -118,12 +118,17 @@ fn assemble(
 ) {
     let mut open = None;
     let mut heard = HashSet::new();
+    let mut called = HashSet::new();
+    let mut repeats = false;
     for (index, record) in parsed.iter().enumerate() {
         if record.queue.is_some() && !shown.contains(&index) {
             continue;
         }
         for item in &record.items {
             match item {
+                // What a repeated call puts before the person was said before.
+                Item::Said { label, .. } if repeats && (label == "plan" || label == "question") => {
+                }
                 Item::Said { .. } => {
                     say(item, record.row, dead.contains(&index), &mut open, reading);
                 }
@@ -143,7 +148,11 @@ fn assemble(
                     reading.placeholders.push((record.row, kind.clone(), *size));
                     open = None;
                 }
-                Item::ToolUse { .. } | Item::Boundary => open = None,
+                Item::ToolUse { id, .. } => {
+                    repeats = !called.insert(id.clone());
+                    open = None;
+                }
+                Item::Boundary => open = None,
             }
         }
     }

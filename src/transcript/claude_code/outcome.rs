@@ -55,7 +55,7 @@ const PUT_BACK: &[&str] = &[
 /// Before each answer of that list.
 const ANSWER: &str = "Answer: ";
 /// What the host adds behind the person's words.
-const HINT: &str = "\n\nNote: The user's next message";
+const HINT: &str = "\n\nNote: The user's next message may contain a correction";
 
 impl<'a> ToolResult<'a> {
     /// What the host's own record has at `key`.
@@ -80,8 +80,8 @@ fn failed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
     outcome.status = failure(result, &text);
     match outcome.status {
         Status::Declined => {
-            outcome.line = refusal(result, &text);
-            outcome.said = words_of_the_person(result, &text);
+            outcome.line = refusal(result, &text, outcome);
+            outcome.said = words_of_the_person(result, &text, outcome);
         }
         Status::Failed if kind == ToolKind::Command => {
             outcome.exit = exit_code(&text);
@@ -113,8 +113,9 @@ fn is_declined(text: &str) -> bool {
 }
 
 /// Who or what did not allow a call, where it was not the person.
-fn refusal(result: &ToolResult<'_>, text: &str) -> String {
+fn refusal(result: &ToolResult<'_>, text: &str, outcome: &mut Outcome) -> String {
     let kind = result.denial.map(Quoted::decode).unwrap_or_default();
+    let kind = privacy::clean(&kind, &mut outcome.hidden);
     if kind == "permission-rule" || text.starts_with("Permission to use ") {
         "by a permission rule".to_owned()
     } else if text.starts_with("Claude requested permissions to ") {
@@ -127,24 +128,43 @@ fn refusal(result: &ToolResult<'_>, text: &str) -> String {
 }
 
 /// What the person wrote when they declined. The sentence before it is the host's.
-fn words_of_the_person(result: &ToolResult<'_>, text: &str) -> Vec<String> {
+fn words_of_the_person(result: &ToolResult<'_>, text: &str, outcome: &mut Outcome) -> Vec<String> {
     let said = match result.feedback {
         Some(feedback) => feedback.decode(),
         None if is_declined(text) => {
             let Some((_, said)) = SAID.iter().find_map(|mark| text.split_once(mark)) else {
                 return Vec::new();
             };
-            Cow::Borrowed(said.split(HINT).next().unwrap_or(said))
+            Cow::Borrowed(said)
         }
         None => return Vec::new(),
     };
-    if !PUT_BACK.iter().any(|opening| said.starts_with(opening)) {
-        return vec![said.into_owned()];
+    // Whole, before it is taken apart.
+    let said = privacy::clean(&said, &mut outcome.hidden);
+    let said = said.rsplit_once(HINT).map_or(&*said, |(said, _)| said);
+    if PUT_BACK.iter().any(|opening| said.starts_with(opening)) {
+        listed_answers(said)
+    } else {
+        vec![said.to_owned()]
     }
-    said.lines()
-        .filter_map(|line| line.trim_start().strip_prefix(ANSWER))
-        .map(str::to_owned)
-        .collect()
+}
+
+/// The answers in a host's list of questions and answers, each with its further lines.
+fn listed_answers(list: &str) -> Vec<String> {
+    let mut answers: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in list.lines() {
+        if let Some(answer) = line.trim_start().strip_prefix(ANSWER) {
+            answers.push(answer.to_owned());
+            open = true;
+        } else if line.starts_with("- \"") || line.trim_start().starts_with("(No answer") {
+            open = false;
+        } else if let Some(answer) = answers.last_mut().filter(|_| open) {
+            answer.push('\n');
+            answer.push_str(line);
+        }
+    }
+    answers
 }
 
 fn completed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
@@ -245,9 +265,11 @@ fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(answers) = result.detail("answers") {
         let walked = answers.cursor().members(|_, cursor| {
-            if let Some(answer) = cursor.string()? {
-                said.push(answer.decode().into_owned());
-            }
+            let answer = cursor.raw()?;
+            let parts = if answer.quoted().is_some() { vec![answer] } else { answer.elements() };
+            said.extend(
+                parts.into_iter().filter_map(Raw::quoted).map(|part| part.decode().into_owned()),
+            );
             Ok(())
         });
         if walked.is_ok() && !said.is_empty() {
@@ -256,11 +278,13 @@ fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
         }
     }
     let text = whole_text(result, outcome);
-    let text = text.trim();
-    let inner = text
-        .strip_prefix("User has answered your questions: ")
-        .map(|rest| rest.rsplit_once(". You can now continue").map_or(rest, |(inner, _)| inner));
-    inner.map(|inner| vec![inner.to_owned()]).unwrap_or_default()
+    quoted_answers(&text).map(|inner| vec![inner.to_owned()]).unwrap_or_default()
+}
+
+/// `"question"="answer", …` inside the host's sentence, whatever its words.
+fn quoted_answers(text: &str) -> Option<&str> {
+    let inner = &text[text.find('"').filter(|_| text.contains("\"=\""))?..];
+    Some(inner.rsplit_once(". You can now continue").map_or(inner, |(inner, _)| inner).trim_end())
 }
 
 /// What the person wrote beside the chosen answers.
@@ -278,13 +302,16 @@ fn notes(result: &ToolResult<'_>) -> Vec<String> {
 
 /// The first clause of a subagent's report, behind what the host puts before it.
 fn report(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
-    let own = result.detail("content");
-    for content in [own, result.content].into_iter().flatten() {
-        for text in texts(content) {
-            let text = privacy::clean(&text, &mut outcome.hidden).into_owned();
-            if envelopes(&text).is_none() && !text.trim().is_empty() {
-                return first_clause(untagged(&text), LINE);
-            }
+    for content in [result.detail("content"), result.content].into_iter().flatten() {
+        // Whole: a private part may begin in one block and end in another.
+        let text = texts(content).join("\n");
+        let text = privacy::clean(&text, &mut outcome.hidden);
+        let of_the_host =
+            |line: &&str| envelopes(line).is_some() || line.trim_start().starts_with("[Subagent");
+        let own: Vec<&str> = text.lines().filter(|line| !of_the_host(line)).collect();
+        let clause = first_clause(untagged(&own.join("\n")), LINE);
+        if !clause.is_empty() {
+            return clause;
         }
     }
     String::new()

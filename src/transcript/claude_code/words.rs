@@ -7,7 +7,10 @@ use std::borrow::Cow;
 
 use super::commands::is_host_only;
 use crate::{
-    text::envelope::{Envelope, envelopes},
+    text::{
+        envelope::{Envelope, envelopes},
+        privacy,
+    },
     transcript::{Entry, Label, Opens, Piece, json::Raw},
 };
 
@@ -65,11 +68,15 @@ pub(super) fn user<'a>(text: Cow<'a, str>, label: &Label<'a>, opens: Opens, entr
     if trimmed.is_empty() {
         return;
     }
+    let mut hidden = 0;
+    let cleaned = without_private(trimmed, &mut hidden);
+    let trimmed = cleaned.trim();
     if is_interrupt(trimmed) {
         entry.pieces.push(Piece::Interrupted);
     } else if is_of_the_host(trimmed) {
         entry.dropped = Some(HOSTS);
     } else if let Some(found) = unwrap(trimmed) {
+        entry.hidden += hidden;
         if found.is_empty() {
             entry.dropped = Some(HOSTS);
         }
@@ -78,6 +85,7 @@ pub(super) fn user<'a>(text: Cow<'a, str>, label: &Label<'a>, opens: Opens, entr
             push(own.text.into(), label, own.opens.min(opens), entry);
         }
     } else {
+        // Stripped again, and counted, when it enters the session.
         push(text, label.clone(), opens, entry);
     }
 }
@@ -87,19 +95,33 @@ fn push<'a>(text: Cow<'a, str>, label: Label<'a>, opens: Opens, entry: &mut Entr
     entry.pieces.push(Piece::Prompt { text, label, opens });
 }
 
-/// The words that were typed into the queue, as the row that brings them would show them.
-pub(super) fn typed(text: Cow<'_, str>) -> Option<(Cow<'_, str>, Label<'_>)> {
-    let trimmed = text.trim();
-    if trimmed.is_empty() || is_of_the_host(trimmed) || is_bare_host_command(trimmed) {
-        return None;
+/// Envelopes are taken apart only once private parts are gone from the whole: a part may begin in one
+/// and end in another.
+fn without_private<'t>(text: &'t str, hidden: &mut u32) -> Cow<'t, str> {
+    let begins = |at: usize| {
+        text.get(at + 1..at + 8).is_some_and(|name| name.eq_ignore_ascii_case("private"))
+    };
+    let is_envelope = text.trim_start().starts_with('<');
+    if is_envelope && text.match_indices('<').any(|(at, _)| begins(at)) {
+        return privacy::clean(text, hidden);
     }
+    Cow::Borrowed(text)
+}
+
+/// The words that were typed into the queue, as the row that brings them would show them.
+pub(super) fn typed(text: Cow<'_, str>) -> Vec<(Cow<'_, str>, Label<'_>)> {
+    let cleaned = without_private(&text, &mut 0);
+    let trimmed = cleaned.trim();
+    if trimmed.is_empty() || is_of_the_host(trimmed) || is_bare_host_command(trimmed) {
+        return Vec::new();
+    }
+    let queued = |own: Own| {
+        let label = if own.label == Label::None { Label::Queued } else { own.label };
+        (Cow::Owned(own.text), label)
+    };
     match unwrap(trimmed) {
-        Some(found) => {
-            let own = found.into_iter().next()?;
-            let label = if own.label == Label::None { Label::Queued } else { own.label };
-            Some((own.text.into(), label))
-        }
-        None => Some((text, Label::Queued)),
+        Some(found) => found.into_iter().map(queued).collect(),
+        None => vec![(text, Label::Queued)],
     }
 }
 
@@ -117,7 +139,7 @@ fn is_bare_host_command(text: &str) -> bool {
 
 /// `[Request interrupted by user]`, `[Request interrupted by user for tool use]`.
 fn is_interrupt(text: &str) -> bool {
-    text.starts_with("[Request interrupted by user") && text.ends_with(']') && text.len() < 80
+    matches!(text, "[Request interrupted by user]" | "[Request interrupted by user for tool use]")
 }
 
 /// Nothing but the host's or a program's words, though no plain row of envelopes.
@@ -129,33 +151,42 @@ fn is_of_the_host(text: &str) -> bool {
     let opening = OUTPUT.iter().find(|tag| is_tag(text.strip_prefix('<'), tag));
     let Some(opening) = opening else { return false };
     let closed = OUTPUT.iter().any(|tag| text.ends_with(&format!("</{tag}>")));
+    if *opening == "task-notification"
+        && let Some(notification) = without_tail(text)
+    {
+        return !has_words_between(notification);
+    }
     closed && !has_words_between(text)
-        || *opening == "task-notification" && has_notification_tail(text)
 }
 
-/// Words outside of output envelopes that are all balanced: a person pasted several outputs. Where
-/// they are not, an output holds its own closing tag.
+/// Words outside of output envelopes: a person pasted several outputs. Where there are more closing
+/// tags than opening ones, an output holds a closing tag itself, and nothing is outside.
 fn has_words_between(text: &str) -> bool {
     let count = |mark: &str| text.matches(mark).count();
-    let balanced =
-        OUTPUT.iter().all(|tag| count(&format!("<{tag}>")) == count(&format!("</{tag}>")));
+    let inside = OUTPUT.iter().any(|tag| count(&format!("</{tag}>")) > count(&format!("<{tag}>")));
     let mut rest = text.trim_start();
     while let Some(tag) = OUTPUT.iter().find(|tag| is_tag(rest.strip_prefix('<'), tag)) {
         let closing = format!("</{tag}>");
         let Some((_, behind)) = rest.split_once(&closing) else { return false };
         rest = behind.trim_start();
     }
-    balanced && !rest.is_empty()
+    !inside && !rest.is_empty()
 }
 
 fn is_tag(rest: Option<&str>, tag: &str) -> bool {
     rest.and_then(|rest| rest.strip_prefix(tag)).is_some_and(|rest| rest.starts_with(['>', ' ']))
 }
 
-fn has_notification_tail(text: &str) -> bool {
-    let Some((_, tail)) = text.rsplit_once("</task-notification>") else { return false };
-    let mut lines = tail.lines().filter(|line| !line.trim().is_empty());
-    lines.all(|line| NOTIFICATION_TAILS.iter().any(|known| line.starts_with(known)))
+/// A task notification without the lines that the host writes behind it, if nothing else stands
+/// there.
+fn without_tail(text: &str) -> Option<&str> {
+    const CLOSING: &str = "</task-notification>";
+    let end = text.rfind(CLOSING)? + CLOSING.len();
+    let mut lines = text[end..].lines().filter(|line| !line.trim().is_empty()).peekable();
+    lines.peek()?;
+    lines
+        .all(|line| NOTIFICATION_TAILS.iter().any(|known| line.starts_with(known)))
+        .then_some(&text[..end])
 }
 
 /// What stands in a text that is nothing but known envelopes; none where it is anything else.
