@@ -1,6 +1,13 @@
 //! The one integration-test binary.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod cli;
 mod corpus;
+mod doctor;
+mod harness;
+mod install;
 mod oracle;
 mod parser;
+mod service;
+mod status;
+mod tidy;
 mod words;

@@ -1,0 +1,234 @@
+//! `endless render`: the bottle of a session.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use endless_watchers::{TailError, open_regular};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{failure::Failure, list::without_dots, output, session};
+use crate::{
+    bottle::{Bottle, Options, render},
+    config::{Config, Environment},
+    files::bottles::{self, Kept, Written},
+    session::Session,
+    sources::{ReadError, load::Loaded},
+    text::{line::plain_line, privacy, time::Moment},
+};
+
+/// What a bottle begins with.
+const TITLE: &[u8] = b"# Session bottle";
+
+/// Write the bottle of a session and print its path.
+///
+/// A bottle is a Markdown file: the conversation word for word, and one line in place of each
+/// piece of tool traffic. It is made anew from the transcript each time, and left alone where
+/// nothing has changed. If the old bottle has messages that the transcript has lost, it goes to
+/// the archive first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Render {
+    /// The session: its id, a prefix of it that fits no other, or the path of a transcript.
+    session: OsString,
+    /// Print the bottle, and write nothing.
+    #[arg(long, conflicts_with_all = ["out", "json"])]
+    stdout: bool,
+    /// Write the bottle to this file, not to the state folder.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print what was made as JSON: path, mode, lines, pages, counts, bytes, milliseconds.
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  endless render 0b9f                            the session whose id begins so
+  endless render ~/old/0b9f2c1e.jsonl --stdout   any transcript, printed
+  endless render 0b9f --json                     what was read, kept and left out
+
+Bottles lie in the state folder: ~/.endless/bottles/<session id>.md.";
+
+impl Render {
+    pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
+        let started = Instant::now();
+        let config = Config::load(environment)?;
+        let loaded = session::open(&self.session, &config, environment)?;
+        let rendered = Moment(Timestamp::now().as_millisecond());
+        let options = Options { zone: config.zone.clone(), rendered, earlier: None };
+        let made = if self.stdout {
+            Made { bottle: render(&loaded.session, &options), path: None, archived: None }
+        } else if let Some(out) = &self.out {
+            write_out(&environment.absolute(out), &loaded, &options, &config)?
+        } else {
+            bottles::keep(&config.paths, &loaded.id, &loaded.session, options)?.into()
+        };
+        warn(&loaded, &made);
+        if self.json {
+            return output::json(&Report::new(&loaded, &made, started));
+        }
+        match &made.path {
+            Some(path) => output::print(&format!("{}\n", path.display())),
+            None => output::print(&made.bottle.text),
+        }
+    }
+}
+
+/// A bottle, and the files that it made.
+struct Made {
+    bottle: Bottle,
+    path: Option<PathBuf>,
+    archived: Option<PathBuf>,
+}
+
+impl From<Kept> for Made {
+    fn from(kept: Kept) -> Self {
+        let archived = match kept.written {
+            Written::Replaced { archived } => archived,
+            Written::New | Written::Unchanged => None,
+        };
+        Self { bottle: kept.bottle, path: Some(kept.path), archived }
+    }
+}
+
+fn write_out(
+    path: &Path,
+    loaded: &Loaded,
+    options: &Options,
+    config: &Config,
+) -> Result<Made, Failure> {
+    refuse(path, loaded, config)?;
+    let old = bottles::read(path)?;
+    let bottle = render(&loaded.session, options);
+    bottles::write(path, old.as_deref(), &bottle.text, None)?;
+    Ok(Made { bottle, path: Some(path.to_owned()), archived: None })
+}
+
+/// What is not ours is never written to, what is ours has its own writers, and nothing is replaced
+/// but a bottle.
+fn refuse(path: &Path, loaded: &Loaded, config: &Config) -> Result<(), Failure> {
+    let usage = |why: &str| Err(Failure::usage(format_args!("{} {why}", path.display())));
+    let there = fs::symlink_metadata(path).ok();
+    if there.as_ref().is_some_and(|data| !data.is_file()) {
+        return usage("is not a regular file; name another, or use --stdout");
+    }
+    let real = real_path(path);
+    let is_source = loaded.files.iter().any(|file| real_path(file) == real);
+    if is_source || config.roots.iter().any(|root| real.starts_with(root)) {
+        return usage("belongs to the host; name another file");
+    }
+    if real.starts_with(real_path(&config.paths.home)) {
+        return usage("lies in the state folder; name another file, or leave --out away");
+    }
+    if there.is_some_and(|data| data.len() > 0) && !is_bottle(path)? {
+        return usage("is there and is no bottle; name another file, or move it away");
+    }
+    Ok(())
+}
+
+fn is_bottle(path: &Path) -> Result<bool, ReadError> {
+    let mut head = Vec::new();
+    let read = open_regular(path)?.take(TITLE.len() as u64).read_to_end(&mut head);
+    read.map_err(|source| TailError::Read { path: path.to_owned(), source })?;
+    Ok(head == TITLE)
+}
+
+/// The path without links, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let real = |folder: &Path| fs::canonicalize(folder).ok();
+    let there = path.ancestors().find_map(|folder| Some((folder, real(folder)?)));
+    match there {
+        Some((folder, real)) => match path.strip_prefix(folder) {
+            Ok(rest) => without_dots(&real.join(rest)),
+            Err(_) => real,
+        },
+        None => without_dots(path),
+    }
+}
+
+fn warn(loaded: &Loaded, made: &Made) {
+    if made.bottle.user + made.bottle.assistant == 0 {
+        output::note(if is_subagent(&loaded.session) {
+            "every row of this transcript is a subagent's (a sidechain): it has no messages of its \
+             own; render the session that called it"
+        } else {
+            "there is no message of a person or an agent in this transcript"
+        });
+    }
+    if let Some(archived) = &made.archived {
+        output::note(&format!(
+            "the old bottle had messages that the transcript has lost; it is now {}",
+            archived.display()
+        ));
+    }
+}
+
+fn is_subagent(session: &Session) -> bool {
+    session.items().is_empty() && session.counts.skipped.contains_key("sidechain")
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    path: Option<String>,
+    mode: &'static str,
+    lines: usize,
+    pages: Vec<(usize, usize)>,
+    messages: Messages,
+    tool_calls: usize,
+    pending: usize,
+    unreadable_lines: u64,
+    skipped: BTreeMap<String, u64>,
+    private_texts: u64,
+    bytes: u64,
+    bottle_bytes: usize,
+    milliseconds: u128,
+    torn_bytes: u64,
+    archived: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Messages {
+    user: usize,
+    assistant: usize,
+}
+
+impl Report {
+    fn new(loaded: &Loaded, made: &Made, started: Instant) -> Self {
+        let (bottle, counts) = (&made.bottle, &loaded.session.counts);
+        let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        Self {
+            path: shown(&made.path),
+            mode: bottle.mode.as_str(),
+            lines: bottle.lines,
+            pages: bottle.pages.clone(),
+            messages: Messages { user: bottle.user, assistant: bottle.assistant },
+            tool_calls: bottle.calls,
+            pending: bottle.pending,
+            unreadable_lines: counts.unreadable + counts.too_long,
+            skipped: skipped(&counts.skipped),
+            private_texts: counts.hidden,
+            bytes: loaded.bytes,
+            bottle_bytes: bottle.text.len(),
+            milliseconds: started.elapsed().as_millis(),
+            torn_bytes: loaded.torn,
+            archived: shown(&made.archived),
+        }
+    }
+}
+
+/// The host's types are text of a file like any other.
+fn skipped(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut shown = BTreeMap::new();
+    for (kind, count) in counts {
+        *shown.entry(plain_line(&privacy::strip(kind).text, 100)).or_default() += count;
+    }
+    shown
+}

@@ -1,0 +1,370 @@
+//! The workers: they read transcripts, render, and write bottles and the database.
+//!
+//! A job carries what was kept of its session and brings it back, so that nobody shares anything.
+//! A session that grew since its last bottle is rendered and written straight; one that was read
+//! anew has its old bottle read back first (the archive rule).
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    thread::JoinHandle,
+    time::Instant,
+};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::{Lock, Wake, now};
+use crate::{
+    bottle::{FORMAT, Options},
+    config::{Config, Excluded},
+    engine::{
+        event::{Done, Event, Job, Read, Task, Wrote},
+        request::Facts,
+    },
+    files::{
+        bottles::{self, Last},
+        forget::forget,
+    },
+    paths::{Paths, SessionId},
+    session::Session,
+    sources::{live::Live, load::load, transcripts::Target},
+    store::{Generation, KnownFile, Store},
+    text::time::Zone,
+    transcript::Host,
+};
+
+/// Why nothing is forgotten or archived that would come back.
+const WITHOUT_DATABASE: &str = "this can't be remembered without the database, which can't be \
+                                used; `endless status` tells why";
+
+/// What a worker keeps of a session between jobs.
+pub(super) struct Kept {
+    reader: Reader,
+    last: Option<Last>,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Kept").finish_non_exhaustive()
+    }
+}
+
+/// How a session is read.
+enum Reader {
+    /// One file, as it grows.
+    Live(Box<Live>),
+    /// Several files: read whole when one of them changes.
+    Whole(Box<Session>),
+}
+
+/// The owner's database, shared by the workers.
+pub(super) type Database = Arc<Mutex<Option<(Store, Generation)>>>;
+
+/// What every worker needs.
+#[derive(Clone)]
+pub(super) struct Tools {
+    pub(super) paths: Paths,
+    pub(super) rules: Rules,
+    pub(super) lock: Arc<Lock>,
+    pub(super) database: Database,
+}
+
+/// What the configuration says of bottles; it may be read again at any time.
+#[derive(Clone)]
+pub(super) struct Rules(Arc<RwLock<(Zone, Excluded)>>);
+
+impl Rules {
+    pub(super) fn new(config: &Config) -> Self {
+        Self(Arc::new(RwLock::new((config.zone.clone(), config.excluded()))))
+    }
+
+    pub(super) fn set(&self, config: &Config) {
+        let mut rules = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *rules = (config.zone.clone(), config.excluded());
+    }
+
+    fn zone(&self) -> Zone {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn excludes(&self, session: &Session) -> bool {
+        let excluded = self.0.read().unwrap_or_else(PoisonError::into_inner).1.clone();
+        excluded.is_excluded(Path::new(&session.folder))
+    }
+}
+
+/// A worker's thread; it ends when the channel of jobs is closed.
+pub(super) struct Worker(Option<JoinHandle<()>>);
+
+impl Worker {
+    pub(super) fn start(
+        number: usize,
+        jobs: Receiver<Job<Kept>>,
+        wakes: Sender<Wake>,
+        tools: Tools,
+    ) -> std::io::Result<Self> {
+        let name = format!("worker-{number}");
+        let work = move || {
+            for job in jobs {
+                let done = tools.work(job, &wakes);
+                if wakes.send(Wake::Event(Event::Done(Box::new(done)))).is_err() {
+                    return;
+                }
+            }
+        };
+        Ok(Self(Some(std::thread::Builder::new().name(name).spawn(work)?)))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // A panic was reported by the thread itself.
+            thread.join().ok();
+        }
+    }
+}
+
+impl Tools {
+    fn work(&self, job: Job<Kept>, wakes: &Sender<Wake>) -> Done<Kept> {
+        let (id, task, files) = (job.id, job.task, job.files);
+        if task == Task::Forget {
+            return self.forget(id);
+        }
+        let mut kept = job.kept;
+        let before: Vec<KnownFile> =
+            files.iter().filter_map(|file| known_file(&id, file)).collect();
+        let read = self.read(&id, &files, &mut kept);
+        let mut written = None;
+        if let (Ok(read), Some(kept)) = (&read, &mut kept) {
+            written = match task {
+                Task::Write => self.write(&id, kept, read, &before, wakes),
+                Task::Archive => self.archive(&id, kept).err().map(Err),
+                Task::Read | Task::Forget => None,
+            };
+        }
+        Done { id, kept, task, read, written }
+    }
+
+    /// Reads a session to its end.
+    fn read(
+        &self,
+        id: &SessionId,
+        files: &[PathBuf],
+        kept: &mut Option<Kept>,
+    ) -> Result<Read, String> {
+        let (length, waiting, grown) = match files {
+            [] => (0, 0, false),
+            [file] => self.read_one(id, file, kept)?,
+            several => self.read_whole(id, several, kept)?,
+        };
+        let Some(kept) = kept else { return Ok(Read::default()) };
+        let facts = Facts { torn: waiting, ..facts(kept.session()) };
+        let grown = grown && !self.rules.excludes(kept.session());
+        Ok(Read { bytes: length, grown, facts })
+    }
+
+    fn read_one(
+        &self,
+        id: &SessionId,
+        file: &Path,
+        kept: &mut Option<Kept>,
+    ) -> Result<(u64, u64, bool), String> {
+        let is_same =
+            |kept: &Kept| matches!(&kept.reader, Reader::Live(live) if live.path() == file);
+        if !kept.as_ref().is_some_and(is_same) {
+            let session = Session::new(id.as_str(), Host::ClaudeCode);
+            let reader = Reader::Live(Box::new(Live::new(file, session, 0)));
+            *kept = Some(Kept { reader, last: None });
+        }
+        let Some(Kept { reader: Reader::Live(live), last }) = kept else {
+            return Ok((0, 0, false));
+        };
+        let reading = live.read().map_err(|error| error.to_string())?;
+        if reading.reset {
+            *last = None;
+        }
+        let whole_last_line = reading.waiting > 0 && live.now().1 == 0;
+        let grown = reading.grown || whole_last_line || last.is_none();
+        Ok((reading.length, if whole_last_line { 0 } else { reading.waiting }, grown))
+    }
+
+    fn read_whole(
+        &self,
+        id: &SessionId,
+        files: &[PathBuf],
+        kept: &mut Option<Kept>,
+    ) -> Result<(u64, u64, bool), String> {
+        let target = Target { id: Some(id.clone()), files: files.to_owned() };
+        let loaded = load(&target, Host::ClaudeCode).map_err(|error| error.to_string())?;
+        let reader = Reader::Whole(Box::new(loaded.session));
+        *kept = Some(Kept { reader, last: None });
+        Ok((loaded.bytes, loaded.torn, true))
+    }
+
+    /// Writes the bottle. None where the session is excluded.
+    fn write(
+        &self,
+        id: &SessionId,
+        kept: &mut Kept,
+        read: &Read,
+        before: &[KnownFile],
+        wakes: &Sender<Wake>,
+    ) -> Option<Result<Wrote, String>> {
+        if self.rules.excludes(kept.session()) {
+            return None;
+        }
+        if self.is_forgotten(id) {
+            return None;
+        }
+        if !self.lock.is_ours() {
+            return Some(Err("the state folder is not ours any more".to_owned()));
+        }
+        let written = self.render(id, kept);
+        if written.is_ok()
+            && let Some(stored) = self.remember(id, kept, read, before)
+        {
+            wakes.send(Wake::Event(Event::Stored(stored))).ok();
+        }
+        Some(written)
+    }
+
+    /// A command that found the service busy may have forgotten the session by itself.
+    fn is_forgotten(&self, id: &SessionId) -> bool {
+        let Ok(database) = self.database.lock() else { return false };
+        database.as_ref().is_some_and(|(store, _)| store.is_forgotten(id.as_str()).unwrap_or(false))
+    }
+
+    fn render(&self, id: &SessionId, kept: &mut Kept) -> Result<Wrote, String> {
+        let began = Instant::now();
+        let options = Options { zone: self.rules.zone(), rendered: now(), earlier: None };
+        let path = self.paths.bottle(id);
+        if std::fs::symlink_metadata(&path).is_err() {
+            // Somebody removed it.
+            kept.last = None;
+        }
+        let (session, _) = kept.now();
+        let result = match &kept.last {
+            Some(last) => bottles::keep_growing(&self.paths, id, &session, options, last),
+            None => bottles::keep(&self.paths, id, &session, options).map(Some),
+        };
+        let result = result.map_err(|error| in_full(&error))?;
+        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Some(new) = result else {
+            let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
+            return Ok(Wrote { path, bytes, changed: false, took });
+        };
+        let (last, bytes) = (new.last(), new.bottle.text.len() as u64);
+        let changed = new.written != bottles::Written::Unchanged;
+        drop(session);
+        kept.last = Some(last);
+        Ok(Wrote { path, bytes, changed, took })
+    }
+
+    /// Notes that the bottle covers its transcript as it was `before` it was read. One that changed
+    /// since, or while it was read, is not noted: nobody would look at it after a restart.
+    fn remember(
+        &self,
+        id: &SessionId,
+        kept: &Kept,
+        read: &Read,
+        before: &[KnownFile],
+    ) -> Option<Result<(), String>> {
+        let (Reader::Live(_), [known]) = (&kept.reader, before) else { return None };
+        let is_same = known.length == read.bytes
+            && known_file(id, &known.path).is_some_and(|now| now == *known);
+        if !is_same {
+            return None;
+        }
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let (store, generation) = database.as_mut()?;
+        let stored = store.put_known_files(*generation, FORMAT, std::slice::from_ref(known));
+        Some(stored.map_err(|error| in_full(&error)))
+    }
+
+    fn archive(&self, id: &SessionId, kept: &Kept) -> Result<(), String> {
+        if !self.lock.is_ours() {
+            return Err("the state folder is not ours any more".to_owned());
+        }
+        let facts = facts(kept.session());
+        let mut database = self.database.lock().map_err(|_| "a worker panicked".to_owned())?;
+        let (store, _) = database.as_mut().ok_or(WITHOUT_DATABASE)?;
+        bottles::archive_now(&self.paths, id, now()).map_err(|error| in_full(&error))?;
+        let entries = facts.user + facts.assistant;
+        store.archive(id.as_str(), now(), entries).map_err(|error| in_full(&error))
+    }
+
+    fn forget(&self, id: SessionId) -> Done<Kept> {
+        let result = (|| {
+            let mut database = self.database.lock().map_err(|_| "a worker panicked".to_owned())?;
+            let (store, generation) = database.as_mut().ok_or(WITHOUT_DATABASE)?;
+            store.forget(id.as_str(), now()).map_err(|error| in_full(&error))?;
+            let removed = store.remove_known_files_of(*generation, id.as_str());
+            removed.map_err(|error| in_full(&error))?;
+            forget(&self.paths, &id).map_err(|error| in_full(&error))
+        })();
+        let read = result.map(|_| Read::default());
+        Done { id, kept: None, task: Task::Forget, read, written: None }
+    }
+}
+
+impl Kept {
+    fn session(&self) -> &Session {
+        match &self.reader {
+            Reader::Live(live) => live.session(),
+            Reader::Whole(session) => session,
+        }
+    }
+
+    /// The session with a whole last line that has no newline yet.
+    fn now(&self) -> (std::borrow::Cow<'_, Session>, u64) {
+        match &self.reader {
+            Reader::Live(live) => live.now(),
+            Reader::Whole(session) => (std::borrow::Cow::Borrowed(session), 0),
+        }
+    }
+}
+
+fn known_file(id: &SessionId, path: &Path) -> Option<KnownFile> {
+    let data = std::fs::symlink_metadata(path).ok()?;
+    Some(KnownFile {
+        path: path.to_owned(),
+        device: data.dev(),
+        inode: data.ino(),
+        prefix_length: 0,
+        prefix_hash: 0,
+        length: data.len(),
+        modified: data.mtime().saturating_mul(1_000_000_000).saturating_add(data.mtime_nsec()),
+        offset: data.len(),
+        session: id.to_string(),
+    })
+}
+
+fn facts(session: &Session) -> Facts {
+    let (user, assistant) = session.message_counts();
+    Facts {
+        project: session.folder.clone(),
+        host: format!("{} {}", session.host.name(), session.version).trim_end().to_owned(),
+        legs: session.legs(),
+        model: session.model.clone(),
+        context: session.context,
+        user,
+        assistant,
+        calls: session.ledger().calls().len() as u64,
+        pending: session.ledger().running() as u64,
+        unreadable: session.counts.unreadable + session.counts.too_long,
+        torn: 0,
+        kept: session.kept_bytes(),
+    }
+}
+
+/// An error with its causes, in one line.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

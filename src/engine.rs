@@ -1,0 +1,478 @@
+//! The engine: what the service knows of every session, and what it wants done next.
+//!
+//! Pure: one event in, a list of effects out, time as a parameter. It never touches a file, a
+//! clock, a channel or a thread; what the worker keeps of a session (`K`) passes through unseen.
+//!
+//! Invariants:
+//! - One job at a time for each session; what changes meanwhile is done by the next job.
+//! - Every request is answered once, unless its client is gone.
+//! - What was there before Endless was installed is known, not read, until it changes or somebody
+//!   asks.
+
+pub mod event;
+pub mod request;
+mod schedule;
+mod status;
+#[cfg(test)]
+mod tests;
+mod tracked;
+pub mod wire;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use event::{Done, Effect, Event, FileSeen, Job, RequestId, Task, TriggerFile};
+use request::{Reply, Request, WatchStatus};
+use schedule::Renders;
+use tracked::Tracked;
+
+use crate::{paths::SessionId, text::time::Moment};
+
+/// What may change while the engine runs.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The folders that are watched, for status.
+    pub roots: Vec<String>,
+    /// A transcript is hot for this long after a change, in milliseconds.
+    pub hot: i64,
+    /// A session is dropped from memory this long after its last change, in milliseconds.
+    pub idle: i64,
+    /// Bytes of words that may stay in memory.
+    pub budget: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { roots: Vec::new(), hot: 10 * 60 * 1_000, idle: 60 * 60 * 1_000, budget: 256 << 20 }
+    }
+}
+
+/// What the engine is set up with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What may change later.
+    pub limits: Limits,
+    /// Jobs that may run at once.
+    pub workers: usize,
+    /// Nothing was known when the service started: what it finds at first is history.
+    pub first_start: bool,
+    /// Sessions that are forgotten.
+    pub forgotten: HashSet<SessionId>,
+    /// Archived sessions, and how many messages they had then.
+    pub archived: HashMap<SessionId, u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            workers: 2,
+            first_start: false,
+            forgotten: HashSet::new(),
+            archived: HashMap::new(),
+        }
+    }
+}
+
+/// The service's state. See the module.
+#[derive(Debug)]
+pub struct Engine<K> {
+    settings: Settings,
+    sessions: BTreeMap<SessionId, Tracked<K>>,
+    /// Sessions with something to do or under way: thousands may be known, few are here.
+    active: BTreeSet<SessionId>,
+    /// Sessions in memory.
+    resident: BTreeSet<SessionId>,
+    requests: BTreeMap<RequestId, Open>,
+    watch: WatchStatus,
+    renders: Renders,
+    troubles: BTreeMap<&'static str, String>,
+    jobs: usize,
+    /// The transcripts that are there have all been told once.
+    listed: bool,
+    next_token: u64,
+    written: u64,
+    stopping: bool,
+    /// When the last event came.
+    last: Moment,
+}
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+struct Open {
+    request: Request,
+    wait: Wait,
+}
+
+/// What a request waits for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wait {
+    /// All changes told, by this resync.
+    Resync(u64),
+    /// The hot transcripts of that moment read.
+    Hot,
+    /// A job of this session that began after the request.
+    Session(SessionId),
+}
+
+impl<K> Engine<K> {
+    /// An engine that knows nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            sessions: BTreeMap::new(),
+            active: BTreeSet::new(),
+            resident: BTreeSet::new(),
+            requests: BTreeMap::new(),
+            watch: WatchStatus::default(),
+            renders: Renders::default(),
+            troubles: BTreeMap::new(),
+            jobs: 0,
+            listed: false,
+            next_token: 1,
+            written: 0,
+            stopping: false,
+            last: Moment(0),
+        }
+    }
+
+    /// Takes an event; what is to be done now.
+    pub fn handle(&mut self, event: Event<K>, now: Moment) -> Vec<Effect<K>> {
+        let mut effects = Vec::new();
+        if now < self.last {
+            self.clock_set_back(now);
+        }
+        self.last = now;
+        match event {
+            Event::Files(files) => self.files(files, now),
+            Event::Gone(paths) => {
+                for (id, path) in paths {
+                    self.change(&id, |tracked| tracked.gone(&path, now));
+                }
+            }
+            Event::Bottles(bottles) => {
+                for (id, bottle) in bottles {
+                    self.ensure(&id);
+                    self.change(&id, |tracked| tracked.found_bottle(bottle));
+                }
+            }
+            Event::Trigger(id, file) => self.trigger(&id, file, &mut effects),
+            Event::Watching(watch) => self.watch = watch,
+            Event::Resynced(token) => self.resynced(token, now, &mut effects),
+            Event::Request(id, request) => self.request(id, request, now, &mut effects),
+            Event::HungUp(id) => drop(self.requests.remove(&id)),
+            Event::Done(done) => self.done(*done, now, &mut effects),
+            Event::Stored(Ok(())) => drop(self.troubles.remove("store")),
+            Event::Stored(Err(why)) => drop(self.troubles.insert("store", why)),
+            Event::Started(why) => drop(self.troubles.insert("start", why)),
+            Event::Configured(limits) => self.settings.limits = limits,
+            Event::Stop => self.stopping = true,
+            Event::Tick => self.tick(now),
+        }
+        self.pump(now, &mut effects);
+        effects
+    }
+
+    /// When something is to be done next without an event, if ever. While all workers are busy only
+    /// the end of a job changes anything.
+    pub fn next_wake(&self) -> Option<Moment> {
+        if self.jobs >= self.settings.workers {
+            return None;
+        }
+        self.active().filter_map(|tracked| tracked.due(&self.renders)).min()
+    }
+
+    fn active(&self) -> impl Iterator<Item = &Tracked<K>> {
+        self.active.iter().filter_map(|id| self.sessions.get(id))
+    }
+
+    fn ensure(&mut self, id: &SessionId) {
+        if !self.sessions.contains_key(id) {
+            let archived = self.settings.archived.get(id).copied();
+            self.sessions.insert(id.clone(), Tracked::new(archived));
+        }
+    }
+
+    /// Changes a session, if it is known, and notes whether it has something to do now.
+    fn change<R>(
+        &mut self,
+        id: &SessionId,
+        change: impl FnOnce(&mut Tracked<K>) -> R,
+    ) -> Option<R> {
+        let tracked = self.sessions.get_mut(id)?;
+        let result = change(tracked);
+        note(&mut self.active, id, tracked.is_active());
+        note(&mut self.resident, id, tracked.is_resident());
+        Some(result)
+    }
+
+    fn files(&mut self, files: Vec<FileSeen>, now: Moment) {
+        for seen in files {
+            if self.settings.forgotten.contains(&seen.id) {
+                continue;
+            }
+            let hot = now.0.saturating_sub(seen.modified.0) < self.settings.limits.hot;
+            let history = !self.listed && self.settings.first_start && !hot;
+            let to_read = !seen.unchanged && !history;
+            let id = seen.id.clone();
+            self.ensure(&id);
+            self.change(&id, |tracked| tracked.seen(seen, to_read, now));
+        }
+    }
+
+    /// Somebody asks to look at a session by a trigger file. One that nobody has seen may be new:
+    /// all files are looked at first.
+    fn trigger(&mut self, id: &SessionId, file: TriggerFile, effects: &mut Vec<Effect<K>>) {
+        if self.settings.forgotten.contains(id) {
+            effects.push(Effect::RemoveTrigger(file));
+            return;
+        }
+        let unknown = self.sessions.get(id).is_none_or(|tracked| tracked.files().is_empty());
+        let token = unknown.then(|| self.resync(effects));
+        self.ensure(id);
+        self.change(id, |tracked| tracked.triggered(file, token));
+    }
+
+    fn resync(&mut self, effects: &mut Vec<Effect<K>>) -> u64 {
+        let token = self.next_token;
+        self.next_token += 1;
+        effects.push(Effect::Resync(token));
+        token
+    }
+
+    fn resynced(&mut self, token: u64, now: Moment, effects: &mut Vec<Effect<K>>) {
+        self.listed = true;
+        for id in self.active.clone() {
+            let paths = self.change(&id, |tracked| tracked.resynced(token)).unwrap_or_default();
+            effects.extend(paths.into_iter().map(Effect::RemoveTrigger));
+        }
+        let waiting = |open: &Open| matches!(open.wait, Wait::Resync(at) if at <= token);
+        let ready: Vec<RequestId> =
+            self.requests.iter().filter(|(_, open)| waiting(open)).map(|(id, _)| *id).collect();
+        for id in ready {
+            let Some(open) = self.requests.remove(&id) else { continue };
+            match open.request {
+                Request::Status { .. } => {
+                    self.requests.insert(id, Open { wait: Wait::Hot, ..open });
+                    self.answer_synced(now, effects);
+                }
+                request => self.of_session(id, request, true, effects),
+            }
+        }
+    }
+
+    fn request(
+        &mut self,
+        id: RequestId,
+        request: Request,
+        now: Moment,
+        effects: &mut Vec<Effect<K>>,
+    ) {
+        match request {
+            Request::Status { sync: true, .. } => {
+                let wait = Wait::Resync(self.resync(effects));
+                self.requests.insert(id, Open { request, wait });
+            }
+            Request::Status { session, sync: false } => {
+                effects.push(Effect::Reply(id, self.status_reply(session.as_deref(), now)));
+            }
+            Request::Sessions {} => {
+                effects.push(Effect::Reply(id, Reply::Sessions(self.all_sessions(now))));
+            }
+            Request::Shutdown {} => {
+                self.stopping = true;
+                effects.push(Effect::Reply(id, Reply::Done));
+            }
+            request => self.of_session(id, request, false, effects),
+        }
+    }
+
+    /// A request that names a session. One that nobody has seen may be new: all files are looked
+    /// at, once.
+    fn of_session(
+        &mut self,
+        id: RequestId,
+        request: Request,
+        looked: bool,
+        effects: &mut Vec<Effect<K>>,
+    ) {
+        let (name, task) = match &request {
+            Request::Render { session } => (session, Task::Write),
+            Request::Flush { session } => (session, Task::Read),
+            Request::Archive { session } => (session, Task::Archive),
+            Request::Forget { session } => (session, Task::Forget),
+            Request::Status { .. } | Request::Sessions {} | Request::Shutdown {} => return,
+        };
+        match self.find(name) {
+            Ok(session) => {
+                self.change(&session, |tracked| tracked.ask(task));
+                self.requests.insert(id, Open { request, wait: Wait::Session(session) });
+            }
+            Err(_) if !looked => {
+                let wait = Wait::Resync(self.resync(effects));
+                self.requests.insert(id, Open { request, wait });
+            }
+            Err(why) => effects.push(Effect::Reply(id, Reply::Error(why))),
+        }
+    }
+
+    /// The session with this id, or the only one that begins like it.
+    fn find(&self, name: &str) -> Result<SessionId, String> {
+        let known = |tracked: &Tracked<K>| !tracked.files().is_empty() || tracked.has_bottle();
+        let mut found = self.sessions.iter().filter(|(id, tracked)| {
+            id.as_str().starts_with(name) && !name.is_empty() && known(tracked)
+        });
+        match (found.next(), found.next()) {
+            (Some((id, _)), None) => Ok(id.clone()),
+            (Some((id, _)), Some(_)) if id.as_str() == name => Ok(id.clone()),
+            (None, _) => Err(format!("the service knows no session `{name}`")),
+            (Some(_), Some(_)) => {
+                Err(format!("several sessions begin with `{name}`; give more of the id"))
+            }
+        }
+    }
+
+    fn done(&mut self, done: Done<K>, now: Moment, effects: &mut Vec<Effect<K>>) {
+        self.jobs -= 1;
+        let (id, task) = (done.id.clone(), done.task);
+        if let Some(Ok(wrote)) = &done.written {
+            self.renders.took(wrote.took, now);
+            self.written += u64::from(wrote.changed);
+        }
+        if task == Task::Forget && done.read.is_ok() {
+            self.settings.forgotten.insert(id.clone());
+            self.sessions.remove(&id);
+            self.active.remove(&id);
+            self.resident.remove(&id);
+        } else if let Some(paths) = self.change(&id, |tracked| tracked.done(done, now)) {
+            effects.extend(paths.into_iter().map(Effect::RemoveTrigger));
+        }
+        self.answer_session(&id, task, now, effects);
+        self.answer_synced(now, effects);
+        self.keep_to_the_budget();
+    }
+
+    /// Answers the requests that waited for a job of this session.
+    fn answer_session(
+        &mut self,
+        session: &SessionId,
+        task: Task,
+        now: Moment,
+        effects: &mut Vec<Effect<K>>,
+    ) {
+        let settled = self.sessions.get(session).is_none_or(|tracked| !tracked.is_asked());
+        let waits = |open: &Open| matches!(&open.wait, Wait::Session(id) if id == session);
+        let ready: Vec<RequestId> = self
+            .requests
+            .iter()
+            .filter(|(_, open)| settled && waits(open))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ready {
+            self.requests.remove(&id);
+            let reply = match self.session_status(session, now) {
+                None => Reply::Done,
+                Some(status) => match (&status.trouble, task) {
+                    (Some(why), _) => Reply::Error(why.clone()),
+                    (None, Task::Archive | Task::Forget) => Reply::Done,
+                    (None, _) => Reply::Session(Box::new(status)),
+                },
+            };
+            effects.push(Effect::Reply(id, reply));
+        }
+    }
+
+    /// Answers `status --sync` once nothing hot is left to read.
+    fn answer_synced(&mut self, now: Moment, effects: &mut Vec<Effect<K>>) {
+        if self.active().any(Tracked::is_behind) {
+            return;
+        }
+        let ready: Vec<RequestId> = self
+            .requests
+            .iter()
+            .filter(|(_, open)| open.wait == Wait::Hot)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ready {
+            let Some(open) = self.requests.remove(&id) else { continue };
+            if let Request::Status { session, .. } = open.request {
+                effects.push(Effect::Reply(id, self.status_reply(session.as_deref(), now)));
+            }
+        }
+    }
+
+    /// What was put off until some time is not put off for as long as the clock was set back.
+    fn clock_set_back(&mut self, now: Moment) {
+        self.renders.clock_set_back(now);
+        self.sessions.values_mut().for_each(|tracked| tracked.clock_set_back(now));
+    }
+
+    fn tick(&mut self, now: Moment) {
+        let idle = self.settings.limits.idle;
+        for id in self.resident.clone() {
+            self.change(&id, |tracked| tracked.rest(now, idle));
+        }
+    }
+
+    /// Drops the sessions from memory that were not used for longest, until the rest fits.
+    fn keep_to_the_budget(&mut self) {
+        let all = || self.resident.iter().filter_map(|id| Some((id, self.sessions.get(id)?)));
+        let mut kept: u64 = all().map(|(_, tracked)| tracked.kept_bytes()).sum();
+        if kept <= self.settings.limits.budget {
+            return;
+        }
+        let mut droppable: Vec<(Moment, SessionId)> = all()
+            .filter(|(_, tracked)| tracked.can_be_dropped())
+            .map(|(id, tracked)| (tracked.last_used(), id.clone()))
+            .collect();
+        droppable.sort();
+        for (_, id) in droppable {
+            if kept <= self.settings.limits.budget {
+                return;
+            }
+            kept -= self.change(&id, Tracked::drop_kept).unwrap_or_default();
+        }
+    }
+
+    /// Gives jobs out while there are workers: first what somebody waits for, then the newest
+    /// changes.
+    fn pump(&mut self, now: Moment, effects: &mut Vec<Effect<K>>) {
+        while self.jobs < self.settings.workers {
+            let Some((id, task)) = self.next_job(now) else { break };
+            let Some(job) = self.change(&id, |tracked| tracked.start(id.clone(), task)) else {
+                break;
+            };
+            effects.push(Effect::Work(Box::new(job)));
+            self.jobs += 1;
+        }
+        if self.stopping && self.jobs == 0 {
+            effects.push(Effect::Exit);
+        }
+    }
+}
+
+impl<K> Engine<K> {
+    fn next_job(&self, now: Moment) -> Option<(SessionId, Task)> {
+        let wants = |id: &SessionId| {
+            let tracked = self.sessions.get(id)?;
+            let task = tracked.wants(&self.renders, now, self.stopping)?;
+            Some((tracked.urgency(), id.clone(), task))
+        };
+        let all = self.active.iter().filter_map(wants);
+        all.max_by_key(|(urgency, ..)| *urgency).map(|(_, id, task)| (id, task))
+    }
+}
+
+fn note(set: &mut BTreeSet<SessionId>, id: &SessionId, belongs: bool) {
+    if !belongs {
+        set.remove(id);
+    } else if !set.contains(id) {
+        set.insert(id.clone());
+    }
+}
+
+impl<K> Job<K> {
+    /// Whether the worker has to read everything anew.
+    pub fn is_cold(&self) -> bool {
+        self.kept.is_none()
+    }
+}

@@ -1,0 +1,361 @@
+//! Bottles on disk, and the rule that keeps words from being lost with them.
+//!
+//! Before a bottle is replaced the old one is read back. If it has a message that the session has
+//! nowhere, or can't be read back at all, it goes to the archive first, and the new bottle's header
+//! says where it went. Nothing is written where only the time of rendering would change.
+
+use std::{
+    fs::{self, File},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Read},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use endless_watchers::{TailError, open_regular};
+
+use super::{FileError, prepare, sweep, write_new, write_whole};
+use crate::{
+    bottle::{
+        Bottle, Earlier, Item, Options, earlier_of, missing_from, read_back, render,
+        same_but_rendered, without_rendered,
+    },
+    paths::{Paths, SessionId},
+    session::Session,
+    text::time::Moment,
+};
+
+/// A bottle that was kept.
+#[derive(Debug)]
+pub struct Kept {
+    /// The bottle.
+    pub bottle: Bottle,
+    /// Its file.
+    pub path: PathBuf,
+    /// What became of the file.
+    pub written: Written,
+    /// Device and inode of the file, right after it was written.
+    file: Option<(u64, u64)>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// It was not there before.
+    New,
+    /// It already said the same.
+    Unchanged,
+    /// Its old content was replaced, and lies in the archive where it had words of its own.
+    Replaced {
+        /// The archived bottle.
+        archived: Option<PathBuf>,
+    },
+}
+
+/// Renders a session and keeps the bottle in the state folder.
+pub fn keep(
+    paths: &Paths,
+    id: &SessionId,
+    session: &Session,
+    mut options: Options,
+) -> Result<Kept, FileError> {
+    prepare(paths)?;
+    sweep(paths, wall_clock(options.rendered));
+    let _one_at_a_time = one_at_a_time(paths)?;
+    let path = paths.bottle(id);
+    let old = read(&path)?;
+    let archived = match old.as_deref().filter(|old| has_own_words(old, session)) {
+        Some(old) => Some(archive(paths, id, old, options.rendered)?),
+        None => None,
+    };
+    options.earlier = match &archived {
+        Some(archived) => Some(earlier(archived, old.as_deref().unwrap_or_default())),
+        None => old.as_deref().and_then(earlier_of),
+    };
+    let bottle = render(session, &options);
+    match write(&path, old.as_deref(), &bottle.text, archived.clone()) {
+        Ok(written) => {
+            let file = identity(&path);
+            Ok(Kept { bottle, path, written, file })
+        }
+        Err(error) => {
+            // The old bottle stands where it stood: the archive would only gather copies of it.
+            archived.map(fs::remove_file).transpose().ok();
+            Err(error)
+        }
+    }
+}
+
+/// What this process knows of the bottle that it wrote last of a session.
+#[derive(Debug, Clone)]
+pub struct Last {
+    earlier: Option<Earlier>,
+    /// A hash of all but the time of rendering.
+    content: u64,
+    /// Device and inode of the file; every bottle is a new one.
+    file: Option<(u64, u64)>,
+}
+
+impl Kept {
+    /// What to remember for [`keep_growing`].
+    pub fn last(&self) -> Last {
+        let text = &self.bottle.text;
+        Last { earlier: earlier_of(text), content: content(text), file: self.file }
+    }
+}
+
+/// Keeps the bottle of a session whose last bottle this process wrote from the same file, which
+/// only grew since: it has all words of the old one, which need not be read. None where it would
+/// say the same.
+pub fn keep_growing(
+    paths: &Paths,
+    id: &SessionId,
+    session: &Session,
+    mut options: Options,
+    last: &Last,
+) -> Result<Option<Kept>, FileError> {
+    options.earlier.clone_from(&last.earlier);
+    let bottle = render(session, &options);
+    if content(&bottle.text) == last.content {
+        return Ok(None);
+    }
+    let path = paths.bottle(id);
+    let one_at_a_time = one_at_a_time(paths)?;
+    if identity(&path) != last.file {
+        // Somebody else wrote a bottle meanwhile, which may have words of its own.
+        drop(one_at_a_time);
+        return keep(paths, id, session, options).map(Some);
+    }
+    write_whole(&path, &bottle.text)?;
+    let file = identity(&path);
+    Ok(Some(Kept { bottle, path, written: Written::Replaced { archived: None }, file }))
+}
+
+/// Puts the bottle of a session into the archive: clear means forget. Nothing where there is none.
+pub fn archive_now(paths: &Paths, id: &SessionId, now: Moment) -> Result<(), FileError> {
+    let path = paths.bottle(id);
+    let _one_at_a_time = one_at_a_time(paths)?;
+    let Some(old) = read(&path)? else { return Ok(()) };
+    archive(paths, id, &old, now)?;
+    fs::remove_file(&path).map_err(|source| FileError::Write { path, source })
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()))
+}
+
+/// Between the look at an old bottle and its replacement nobody else may replace it: words that only
+/// theirs has would be lost.
+fn one_at_a_time(paths: &Paths) -> Result<File, FileError> {
+    let path = &paths.bottles_lock;
+    let failed = |source| FileError::Write { path: path.clone(), source };
+    let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let lock = lock.map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    Ok(lock)
+}
+
+fn content(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    without_rendered(text).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Writes a bottle, unless the old one is equal but for the time of rendering.
+pub fn write(
+    path: &Path,
+    old: Option<&str>,
+    text: &str,
+    archived: Option<PathBuf>,
+) -> Result<Written, FileError> {
+    if archived.is_none() && old.is_some_and(|old| same_but_rendered(old, text)) {
+        return Ok(Written::Unchanged);
+    }
+    write_whole(path, text)?;
+    Ok(if old.is_some() { Written::Replaced { archived } } else { Written::New })
+}
+
+/// The bottle that is there. What is no regular file is none: it is replaced.
+pub fn read(path: &Path) -> Result<Option<String>, FileError> {
+    let failed = |source| FileError::Read { path: path.to_owned(), source };
+    let mut file = match open_regular(path) {
+        Ok(file) => file,
+        Err(TailError::Missing { .. } | TailError::NotRegular { .. }) => return Ok(None),
+        Err(TailError::Open { source, .. } | TailError::Read { source, .. }) => {
+            return Err(failed(source));
+        }
+        Err(error) => return Err(failed(io::Error::other(error))),
+    };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn has_own_words(old: &str, session: &Session) -> bool {
+    read_back(old).is_none_or(|items| missing_from(&items, session) > 0)
+}
+
+fn earlier(archived: &Path, old: &str) -> Earlier {
+    let name = archived.file_name().unwrap_or_default().to_string_lossy();
+    let items = read_back(old).unwrap_or_default();
+    let messages = items.iter().filter(|item| matches!(item, Item::Message { .. })).count();
+    Earlier { path: format!("{}/{name}", Paths::ARCHIVE), messages }
+}
+
+/// Puts the old bottle into the archive, under a name that nothing has.
+fn archive(paths: &Paths, id: &SessionId, old: &str, now: Moment) -> Result<PathBuf, FileError> {
+    let from = paths.bottle(id);
+    for milliseconds in now.0.. {
+        let to = paths.archived(milliseconds, id);
+        match fs::hard_link(&from, &to) {
+            Ok(()) => return Ok(to),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Not every file system has hard links.
+            Err(_) if write_new(&to, old)? => return Ok(to),
+            Err(_) => {}
+        }
+    }
+    let source = io::Error::other("no name is free");
+    Err(FileError::Write { path: paths.archive.clone(), source })
+}
+
+fn wall_clock(moment: Moment) -> SystemTime {
+    let milliseconds = u64::try_from(moment.0).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::{text::time::Zone, transcript::Host, transcript::parse_line};
+
+    struct Case {
+        folder: tempfile::TempDir,
+        paths: Paths,
+        id: SessionId,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let paths = Paths::new(folder.path().join("state"));
+            Self { folder, paths, id: "s".parse().unwrap() }
+        }
+
+        /// Keeps the bottle of a session in which these words are said.
+        fn keep(&self, words: &[&str], now: i64) -> Kept {
+            let mut session = Session::new("s", Host::ClaudeCode);
+            for text in words {
+                let row = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);
+                parse_line(Host::ClaudeCode, row.as_bytes(), 0, &mut |line| {
+                    session.fold_line(line);
+                });
+            }
+            let options = Options { zone: Zone::utc(), rendered: Moment(now), earlier: None };
+            keep(&self.paths, &self.id, &session, options).unwrap()
+        }
+
+        fn archive(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.paths.archive).unwrap();
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    #[test]
+    fn words_that_a_session_lost_are_archived_once() {
+        let case = Case::new();
+        assert_eq!(case.keep(&["one", "two"], 1).written, Written::New);
+        assert_eq!(case.keep(&["one", "two"], 2).written, Written::Unchanged);
+        let grown = case.keep(&["one", "two", "three"], 3);
+        assert_eq!(grown.written, Written::Replaced { archived: None });
+        assert!(!grown.bottle.text.contains("earlier:"));
+
+        let lost = case.keep(&["one", "three"], 4);
+        let archived = case.paths.archive.join("4-s.md");
+        assert_eq!(lost.written, Written::Replaced { archived: Some(archived.clone()) });
+        assert_eq!(fs::read_to_string(archived).unwrap(), grown.bottle.text);
+        assert!(lost.bottle.text.contains("earlier: archive/4-s.md (3 messages)"));
+        assert_eq!(case.keep(&["one", "three"], 5).written, Written::Unchanged);
+        let more = case.keep(&["one", "three", "four"], 6);
+        assert!(more.bottle.text.contains("earlier: archive/4-s.md (3 messages)"));
+        assert_eq!(case.archive(), ["4-s.md"]);
+    }
+
+    #[test]
+    fn a_failure_takes_the_archived_copy_back() {
+        let case = Case::new();
+        case.keep(&["one"], 1);
+        let session = Session::new("s", Host::ClaudeCode);
+        let options = Options { zone: Zone::utc(), rendered: Moment(2), earlier: None };
+        let path = case.paths.bottle(&case.id);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir_all(path.join("full")).unwrap();
+        assert!(keep(&case.paths, &case.id, &session, options).is_err());
+        assert_eq!(case.archive(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_archive_is_never_written_over() {
+        let case = Case::new();
+        case.keep(&["one"], 1);
+        fs::write(case.paths.archive.join("2-s.md"), "older").unwrap();
+        case.keep(&["two"], 2);
+        case.keep(&["three"], 2);
+        assert_eq!(case.archive(), ["2-s.md", "3-s.md", "4-s.md"]);
+        assert_eq!(fs::read_to_string(case.paths.archive.join("2-s.md")).unwrap(), "older");
+    }
+
+    #[test]
+    fn what_is_no_bottle_is_archived_and_a_link_replaced() {
+        let case = Case::new();
+        case.keep(&["one"], 1);
+        let path = case.paths.bottle(&case.id);
+        fs::write(&path, b"notes \xff").unwrap();
+        case.keep(&["one"], 2);
+        assert_eq!(fs::read(case.paths.archive.join("2-s.md")).unwrap(), b"notes \xff");
+
+        let other = case.folder.path().join("other");
+        fs::write(&other, "theirs").unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink(&other, &path).unwrap();
+        assert_eq!(case.keep(&["one"], 3).written, Written::New);
+        assert_eq!(fs::read_to_string(other).unwrap(), "theirs");
+        assert_eq!(case.archive(), ["2-s.md"]);
+    }
+
+    #[test]
+    fn words_of_two_that_write_at_once_are_all_in_the_bottle_or_the_archive() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::new(folder.path().join("state"));
+        prepare(&paths).unwrap();
+        let id: SessionId = "s".parse().unwrap();
+        let write = |name: &str, number: usize| {
+            let mut session = Session::new("s", Host::ClaudeCode);
+            let row = format!(
+                r#"{{"type":"user","uuid":"{number}","message":{{"content":"words of {name} {number}"}}}}"#
+            );
+            parse_line(Host::ClaudeCode, row.as_bytes(), 0, &mut |line| session.fold_line(line));
+            let rendered = Moment(i64::try_from(number).unwrap());
+            let options = Options { zone: Zone::utc(), rendered, earlier: None };
+            keep(&paths, &id, &session, options).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c"] {
+                scope.spawn(move || (0..20).for_each(|number| write(name, number)));
+            }
+        });
+        let mut all = fs::read_to_string(paths.bottle(&id)).unwrap();
+        for entry in fs::read_dir(&paths.archive).unwrap() {
+            all += &fs::read_to_string(entry.unwrap().path()).unwrap();
+        }
+        for name in ["a", "b", "c"] {
+            assert!((0..20).all(|number| all.contains(&format!("words of {name} {number}\n"))));
+        }
+    }
+}
