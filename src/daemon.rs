@@ -195,16 +195,28 @@ impl Service {
         }
     }
 
+    /// Watches these roots from now on, and no others.
+    fn watch(&mut self, roots: Vec<PathBuf>) {
+        for gone in self.roots.iter().filter(|root| !roots.contains(root)) {
+            self.watcher.remove_root(gone);
+        }
+        for new in roots.iter().filter(|root| !self.roots.contains(root)) {
+            self.watcher.add_root(new);
+        }
+        self.roots = roots;
+        self.handle(Event::NewRoots);
+    }
+
     fn reload(&mut self, reload: impl Fn() -> Result<Config, ConfigError>) {
         match reload() {
+            Ok(config) if !config.enabled => {
+                tracing::info!("endless is switched off: this service ends");
+                self.handle(Event::Stop);
+            }
             Ok(config) => {
                 tracing::info!("the configuration was read again");
-                for root in watch::roots(&config) {
-                    if !self.roots.contains(&root) {
-                        self.watcher.add_root(&root);
-                        self.roots.push(root);
-                    }
-                }
+                self.watch(watch::roots(&config));
+                self.retention = Retention::new(&config);
                 self.rules.set(&config);
                 self.handle(Event::Configured(start::limits(&config)));
             }

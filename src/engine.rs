@@ -20,7 +20,7 @@ pub mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use event::{Done, Effect, Event, FileSeen, Job, RequestId, Task, TriggerFile};
+use event::{Done, Effect, Event, FileSeen, RequestId, Task, TriggerFile};
 use request::{Reply, Request, WatchStatus};
 use schedule::Renders;
 use tracked::Tracked;
@@ -53,8 +53,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Jobs that may run at once.
     pub workers: usize,
-    /// Nothing was known when the service started: what it finds at first is history.
-    pub first_start: bool,
+    /// When Endless was installed: what changed before, and has no bottle, is history.
+    pub installed: Moment,
     /// Sessions that are forgotten.
     pub forgotten: HashSet<SessionId>,
     /// Archived sessions, and how many messages they had then.
@@ -66,7 +66,7 @@ impl Default for Settings {
         Self {
             limits: Limits::default(),
             workers: 2,
-            first_start: false,
+            installed: Moment(0),
             forgotten: HashSet::new(),
             archived: HashMap::new(),
         }
@@ -87,7 +87,7 @@ pub struct Engine<K> {
     renders: Renders,
     troubles: BTreeMap<&'static str, String>,
     jobs: usize,
-    /// The transcripts that are there have all been told once.
+    /// What is there was told once: from now on a file that is told has changed, whatever its time.
     listed: bool,
     next_token: u64,
     written: u64,
@@ -157,6 +157,10 @@ impl<K> Engine<K> {
             }
             Event::Trigger(id, file) => self.trigger(&id, file, &mut effects),
             Event::Watching(watch) => self.watch = watch,
+            Event::NewRoots => {
+                self.listed = false;
+                self.resync(&mut effects);
+            }
             Event::Resynced(token) => self.resynced(token, now, &mut effects),
             Event::Request(id, request) => self.request(id, request, now, &mut effects),
             Event::HungUp(id) => drop(self.requests.remove(&id)),
@@ -207,11 +211,17 @@ impl<K> Engine<K> {
 
     fn files(&mut self, files: Vec<FileSeen>, now: Moment) {
         for seen in files {
+            // What changes now is for the next service, which will see it.
+            if self.stopping {
+                return;
+            }
             if self.settings.forgotten.contains(&seen.id) {
                 continue;
             }
             let hot = now.0.saturating_sub(seen.modified.0) < self.settings.limits.hot;
-            let history = !self.listed && self.settings.first_start && !hot;
+            let has_bottle = self.sessions.get(&seen.id).is_some_and(Tracked::has_bottle);
+            let is_old = seen.modified < self.settings.installed;
+            let history = !self.listed && is_old && !hot && !has_bottle;
             let to_read = !seen.unchanged && !history;
             let id = seen.id.clone();
             self.ensure(&id);
@@ -340,7 +350,9 @@ impl<K> Engine<K> {
         }
         if task == Task::Forget && done.read.is_ok() {
             self.settings.forgotten.insert(id.clone());
-            self.sessions.remove(&id);
+            if let Some(mut tracked) = self.sessions.remove(&id) {
+                effects.extend(tracked.take_triggers().into_iter().map(Effect::RemoveTrigger));
+            }
             self.active.remove(&id);
             self.resident.remove(&id);
         } else if let Some(paths) = self.change(&id, |tracked| tracked.done(done, now)) {
@@ -383,7 +395,8 @@ impl<K> Engine<K> {
 
     /// Answers `status --sync` once nothing hot is left to read.
     fn answer_synced(&mut self, now: Moment, effects: &mut Vec<Effect<K>>) {
-        if self.active().any(Tracked::is_behind) {
+        let hot = self.settings.limits.hot;
+        if self.active().any(|tracked| tracked.is_behind() && tracked.is_hot(now, hot)) {
             return;
         }
         let ready: Vec<RequestId> = self
@@ -420,12 +433,13 @@ impl<K> Engine<K> {
         if kept <= self.settings.limits.budget {
             return;
         }
-        let mut droppable: Vec<(Moment, SessionId)> = all()
-            .filter(|(_, tracked)| tracked.can_be_dropped())
-            .map(|(id, tracked)| (tracked.last_used(), id.clone()))
+        // First those whose bottles are current.
+        let mut droppable: Vec<(bool, Moment, SessionId)> = all()
+            .filter(|(_, tracked)| tracked.can_be_dropped() || tracked.can_be_read_again())
+            .map(|(id, tracked)| (!tracked.can_be_dropped(), tracked.last_used(), id.clone()))
             .collect();
         droppable.sort();
-        for (_, id) in droppable {
+        for (_, _, id) in droppable {
             if kept <= self.settings.limits.budget {
                 return;
             }
@@ -454,7 +468,11 @@ impl<K> Engine<K> {
     fn next_job(&self, now: Moment) -> Option<(SessionId, Task)> {
         let wants = |id: &SessionId| {
             let tracked = self.sessions.get(id)?;
-            let task = tracked.wants(&self.renders, now, self.stopping)?;
+            let task = if self.stopping {
+                tracked.wants_at_the_end()?
+            } else {
+                tracked.wants(&self.renders, now, self.settings.limits.hot)?
+            };
             Some((tracked.urgency(), id.clone(), task))
         };
         let all = self.active.iter().filter_map(wants);
@@ -467,12 +485,5 @@ fn note(set: &mut BTreeSet<SessionId>, id: &SessionId, belongs: bool) {
         set.remove(id);
     } else if !set.contains(id) {
         set.insert(id.clone());
-    }
-}
-
-impl<K> Job<K> {
-    /// Whether the worker has to read everything anew.
-    pub fn is_cold(&self) -> bool {
-        self.kept.is_none()
     }
 }

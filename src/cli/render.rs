@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant, SystemTime},
 };
 
 use endless_watchers::{TailError, open_regular};
@@ -17,9 +17,14 @@ use super::{failure::Failure, list::without_dots, output, session};
 use crate::{
     bottle::{Bottle, Options, render},
     config::{Config, Environment},
-    files::bottles::{self, Kept, Written},
+    files::{
+        self,
+        bottles::{self, Kept, Written},
+    },
+    paths::SessionId,
     session::Session,
     sources::{ReadError, load::Loaded},
+    store::Store,
     text::{line::plain_line, privacy, time::Moment},
 };
 
@@ -56,6 +61,22 @@ Examples:
 
 Bottles lie in the state folder: ~/.endless/bottles/<session id>.md.";
 
+/// What was forgotten stays so: a tombstone is there to be heeded.
+fn refuse_forgotten(config: &Config, id: &SessionId) -> Result<(), Failure> {
+    let store = Store::open_read_only(&config.paths.database, PATIENCE);
+    let forgotten = store.is_ok_and(|store| store.is_forgotten(id.as_str()).unwrap_or(false));
+    if forgotten {
+        return Err(Failure::failed(format_args!(
+            "the session {id} was forgotten (`endless forget`): no bottle of it is kept; print it with \
+             --stdout"
+        )));
+    }
+    Ok(())
+}
+
+/// How long a busy database may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 impl Render {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let started = Instant::now();
@@ -68,6 +89,8 @@ impl Render {
         } else if let Some(out) = &self.out {
             write_out(&environment.absolute(out), &loaded, &options, &config)?
         } else {
+            refuse_forgotten(&config, &loaded.id)?;
+            files::sweep(&config.paths, SystemTime::now());
             bottles::keep(&config.paths, &loaded.id, &loaded.session, options)?.into()
         };
         warn(&loaded, &made);

@@ -1,4 +1,4 @@
-//! Tells systemd that the service is ready, or about to stop (`Type=notify`).
+//! Tells systemd that the service is ready (`Type=notify`).
 //!
 //! One datagram to the socket that `NOTIFY_SOCKET` names; nothing where there is none.
 use std::{ffi::OsStr, os::unix::net::UnixDatagram};

@@ -138,7 +138,7 @@ struct State {
     database: Database,
     generation: u64,
     known: Vec<KnownFile>,
-    first_start: bool,
+    installed: crate::text::time::Moment,
     forgotten: HashSet<crate::paths::SessionId>,
     archived: HashMap<crate::paths::SessionId, u64>,
     trouble: Option<String>,
@@ -150,7 +150,7 @@ fn open_state(config: &Config, holder: &Holder) -> State {
         database: Arc::new(Mutex::new(None)),
         generation: 0,
         known: Vec::new(),
-        first_start: true,
+        installed: now(),
         forgotten: HashSet::new(),
         archived: HashMap::new(),
         trouble: None,
@@ -193,8 +193,7 @@ fn read_state(
     holder: &Holder,
     state: &mut State,
 ) -> Result<(), StoreError> {
-    state.first_start = store.meta(crate::store::INSTALLED_AT)?.is_none();
-    store.installed_at(now())?;
+    state.installed = store.installed_at(now())?;
     let owner = Owner {
         pid: holder.pid,
         host: holder.host.clone(),
@@ -221,7 +220,7 @@ fn settings(config: &Config, state: &State) -> Settings {
     Settings {
         limits: limits(config),
         workers: WORKERS,
-        first_start: state.first_start,
+        installed: state.installed,
         forgotten: state.forgotten.clone(),
         archived: state.archived.clone(),
     }

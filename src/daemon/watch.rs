@@ -54,7 +54,7 @@ impl Translator {
                 let file = TriggerFile { path: trigger.path, touched };
                 Event::Trigger(trigger.session.parse().ok()?, file)
             }
-            WatchEvent::Mode(mode) => Event::Watching(status(mode)),
+            WatchEvent::Mode(mode) => Event::Watching(status(&mode)),
             WatchEvent::Resynced { token, .. } => Event::Resynced(token),
         })
     }
@@ -96,15 +96,22 @@ fn moment(time: SystemTime) -> Moment {
     Moment(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }
 
-fn status(mode: WatchMode) -> WatchStatus {
-    let name = match (mode.native, &mode.degraded) {
+fn status(mode: &WatchMode) -> WatchStatus {
+    let unreadable = (mode.unreadable_folders > 0)
+        .then(|| format!("{} folders of transcripts can't be read", mode.unreadable_folders));
+    let reasons: Vec<String> = mode.degraded.iter().cloned().chain(unreadable).collect();
+    let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+    let name = match (mode.native, &reason) {
         (true, None) => "native",
         (true, Some(_)) => "degraded",
         (false, _) => "polling",
     };
+    let ignored = mode.ignored_files + mode.ignored_triggers;
     WatchStatus {
         mode: name.to_owned(),
-        reason: mode.degraded,
+        reason,
+        unreadable: mode.unreadable_folders as u64,
+        ignored: ignored as u64,
         folders: mode.watched_folders as u64,
         polled: mode.polled_files as u64,
     }

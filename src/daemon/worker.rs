@@ -49,6 +49,9 @@ impl std::fmt::Debug for Kept {
     }
 }
 
+/// The counter of bottles written since Endless was installed.
+const WRITTEN: &str = "bottles written";
+
 /// How a session is read.
 enum Reader {
     /// One file, as it grows.
@@ -135,14 +138,11 @@ impl Tools {
         let before: Vec<KnownFile> =
             files.iter().filter_map(|file| known_file(&id, file)).collect();
         let read = self.read(&id, &files, &mut kept);
-        let mut written = None;
-        if let (Ok(read), Some(kept)) = (&read, &mut kept) {
-            written = match task {
-                Task::Write => self.write(&id, kept, read, &before, wakes),
-                Task::Archive => self.archive(&id, kept).err().map(Err),
-                Task::Read | Task::Forget => None,
-            };
-        }
+        let written = match (task, &read, &mut kept) {
+            (Task::Write, Ok(read), Some(kept)) => self.write(&id, kept, read, &before, wakes),
+            (Task::Archive, Ok(_), kept) => self.archive(&id, kept.as_ref()).err().map(Err),
+            _ => None,
+        };
         Done { id, kept, task, read, written }
     }
 
@@ -161,7 +161,7 @@ impl Tools {
         let Some(kept) = kept else { return Ok(Read::default()) };
         let facts = Facts { torn: waiting, ..facts(kept.session()) };
         let grown = grown && !self.rules.excludes(kept.session());
-        Ok(Read { bytes: length, grown, facts })
+        Ok(Read { bytes: length, grown, facts: Some(facts) })
     }
 
     fn read_one(
@@ -180,7 +180,7 @@ impl Tools {
         let Some(Kept { reader: Reader::Live(live), last }) = kept else {
             return Ok((0, 0, false));
         };
-        let reading = live.read().map_err(|error| error.to_string())?;
+        let reading = live.read().map_err(|error| in_full(&error))?;
         if reading.reset {
             *last = None;
         }
@@ -196,13 +196,13 @@ impl Tools {
         kept: &mut Option<Kept>,
     ) -> Result<(u64, u64, bool), String> {
         let target = Target { id: Some(id.clone()), files: files.to_owned() };
-        let loaded = load(&target, Host::ClaudeCode).map_err(|error| error.to_string())?;
+        let loaded = load(&target, Host::ClaudeCode).map_err(|error| in_full(&error))?;
         let reader = Reader::Whole(Box::new(loaded.session));
         *kept = Some(Kept { reader, last: None });
         Ok((loaded.bytes, loaded.torn, true))
     }
 
-    /// Writes the bottle. None where the session is excluded.
+    /// Writes the bottle. None where the session is excluded, forgotten, or says nothing yet.
     fn write(
         &self,
         id: &SessionId,
@@ -214,7 +214,10 @@ impl Tools {
         if self.rules.excludes(kept.session()) {
             return None;
         }
-        if self.is_forgotten(id) {
+        let says_nothing =
+            read.facts.as_ref().is_some_and(|facts| facts.user + facts.assistant == 0);
+        let has_bottle = self.paths.bottle(id).exists();
+        if self.is_forgotten(id) || (says_nothing && !has_bottle) {
             return None;
         }
         if !self.lock.is_ours() {
@@ -278,20 +281,30 @@ impl Tools {
         }
         let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         let (store, generation) = database.as_mut()?;
-        let stored = store.put_known_files(*generation, FORMAT, std::slice::from_ref(known));
-        Some(stored.map_err(|error| in_full(&error)))
+        let messages = read.facts.as_ref().map_or(0, |facts| facts.user + facts.assistant);
+        let stored = store
+            .put_known_files(*generation, FORMAT, std::slice::from_ref(known))
+            .and_then(|()| store.count(*generation, &[(WRITTEN, 1)]))
+            .and_then(|()| store.revive(id.as_str(), messages));
+        Some(stored.map(drop).map_err(|error| in_full(&error)))
     }
 
-    fn archive(&self, id: &SessionId, kept: &Kept) -> Result<(), String> {
+    fn archive(&self, id: &SessionId, kept: Option<&Kept>) -> Result<(), String> {
         if !self.lock.is_ours() {
             return Err("the state folder is not ours any more".to_owned());
         }
-        let facts = facts(kept.session());
+        // Where the transcript is gone, the bottle tells how much was said.
+        let messages = match kept {
+            Some(kept) => {
+                let (user, assistant) = kept.session().message_counts();
+                user + assistant
+            }
+            None => bottles::messages(&self.paths, id).map_err(|error| in_full(&error))?,
+        };
         let mut database = self.database.lock().map_err(|_| "a worker panicked".to_owned())?;
         let (store, _) = database.as_mut().ok_or(WITHOUT_DATABASE)?;
         bottles::archive_now(&self.paths, id, now()).map_err(|error| in_full(&error))?;
-        let entries = facts.user + facts.assistant;
-        store.archive(id.as_str(), now(), entries).map_err(|error| in_full(&error))
+        store.archive(id.as_str(), now(), messages).map_err(|error| in_full(&error))
     }
 
     fn forget(&self, id: SessionId) -> Done<Kept> {

@@ -27,6 +27,8 @@ pub enum Event<K> {
     Trigger(SessionId, TriggerFile),
     /// How changes are noticed has changed.
     Watching(WatchStatus),
+    /// Roots were added: what they hold will be told for the first time.
+    NewRoots,
     /// All changes up to this resync have been told.
     Resynced(u64),
     /// A client asks.
@@ -134,8 +136,8 @@ pub struct Read {
     pub bytes: u64,
     /// Something was new since the last reading.
     pub grown: bool,
-    /// What is known now.
-    pub facts: Facts,
+    /// What is known now; none where there was nothing to read.
+    pub facts: Option<Facts>,
 }
 
 /// A bottle was written, or found to say the same.

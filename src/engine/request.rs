@@ -109,6 +109,10 @@ pub struct WatchStatus {
     pub reason: Option<String>,
     /// Folders with a native watch.
     pub folders: u64,
+    /// Folders that can't be read.
+    pub unreadable: u64,
+    /// Names that look like transcripts or triggers and are none: links, folders, pipes.
+    pub ignored: u64,
     /// Files that are polled.
     pub polled: u64,
 }
@@ -123,6 +127,8 @@ pub struct Totals {
     pub hot: u64,
     /// Of them in memory.
     pub resident: u64,
+    /// Sessions with words that their bottles lack; they are written when it is their turn.
+    pub unwritten: u64,
     /// Bytes of all transcripts.
     pub bytes: u64,
     /// Bytes on disk of hot transcripts that are not read yet.

@@ -13,6 +13,9 @@ const GATHER: i64 = 250;
 const BYTES_PER_MILLISECOND: u64 = 1_000;
 /// Time to let pass for each unit of time that rendering took: 2 % of a core.
 const REST: u64 = 50;
+/// But never more than this, in milliseconds: one write that a slow disk held up stops nobody for
+/// long.
+const MOST: i64 = 5_000;
 
 /// The rendering of all sessions together.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ pub(super) struct Renders {
 
 impl Renders {
     pub(super) fn took(&mut self, milliseconds: u64, now: Moment) {
-        let rest = i64::try_from(milliseconds.saturating_mul(REST)).unwrap_or(i64::MAX);
+        let rest = i64::try_from(milliseconds.saturating_mul(REST)).unwrap_or(i64::MAX).min(MOST);
         self.free = self.free.max(now.0).saturating_add(rest);
     }
 

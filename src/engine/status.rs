@@ -87,6 +87,7 @@ impl<K> Engine<K> {
         for tracked in self.sessions.values().filter(|tracked| !tracked.files().is_empty()) {
             totals.sessions += 1;
             totals.bytes += tracked.disk();
+            totals.unwritten += u64::from(tracked.is_unwritten());
             totals.resident += u64::from(tracked.is_resident());
             totals.newest_on_disk = totals.newest_on_disk.max(tracked.changed().0);
             totals.newest_read = totals.newest_read.max(tracked.newest_read.0);

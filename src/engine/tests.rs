@@ -1,7 +1,7 @@
 //! Traces: events in, effects out.
 use super::{
     event::{Done, Effect, Event, FileSeen, Job, Read, Task, Wrote},
-    request::{Facts, Reply, Request, Source},
+    request::{BottleStatus, Facts, Reply, Request, Source},
     *,
 };
 
@@ -23,6 +23,11 @@ fn seen(name: &str, length: u64, modified: i64) -> FileSeen {
         modified: Moment(modified),
         unchanged: false,
     }
+}
+
+fn with_budget(budget: u64) -> Settings {
+    let limits = Limits { budget, ..Settings::default().limits };
+    Settings { limits, ..Settings::default() }
 }
 
 /// An engine with a worker that does everything right.
@@ -83,7 +88,9 @@ impl Bench {
             id: job.id,
             kept: Some(job.kept.unwrap_or_default() + 1),
             task: job.task,
-            read: read.map(|()| Read { bytes: 10, grown: true, facts }).map_err(str::to_owned),
+            read: read
+                .map(|()| Read { bytes: 10, grown: true, facts: Some(facts) })
+                .map_err(str::to_owned),
             written: writes.then(|| write.map(|()| wrote).map_err(str::to_owned)),
         })));
     }
@@ -121,7 +128,7 @@ fn one_job_at_a_time_for_each_session_and_what_changes_meanwhile_is_done_next() 
 
 #[test]
 fn history_is_known_and_not_read_but_what_is_hot_is() {
-    let settings = Settings { first_start: true, ..Settings::default() };
+    let settings = Settings { installed: Moment(9 * HOUR), ..Settings::default() };
     let mut bench = Bench::new(settings);
     let now = bench.now;
     bench.send(Event::Files(vec![seen("old", 10, 0), seen("live", 10, now)]));
@@ -420,4 +427,57 @@ fn a_store_that_works_again_is_no_trouble() {
     assert_eq!(troubles(&mut bench), ["no database", "it is busy"]);
     bench.send(Event::Stored(Ok(())));
     assert_eq!(troubles(&mut bench), ["no database"]);
+}
+
+#[test]
+fn history_stays_history_after_a_restart_and_what_changed_since_the_install_is_read() {
+    let mut bench = Bench::new(Settings { installed: Moment(9 * HOUR), ..Settings::default() });
+    bench.send(Event::Bottles(vec![(id("mine"), BottleStatus::default())]));
+    bench.send(Event::Files(vec![
+        seen("old", 10, HOUR),
+        seen("mine", 10, HOUR),
+        seen("while-down", 10, 9 * HOUR + 1),
+    ]));
+    bench.now += 1_000;
+    let mut tasks: Vec<String> = bench.work().into_iter().map(|(id, _)| id).collect();
+    for _ in 0..3 {
+        bench.wait(1_000);
+        tasks.extend(bench.work().into_iter().map(|(id, _)| id));
+    }
+    tasks.sort();
+    assert_eq!(tasks, ["mine", "while-down"]);
+}
+
+#[test]
+fn a_backlog_is_not_read_into_memory_ahead_of_its_bottles() {
+    let mut bench = Bench::listed();
+    let files = ["a", "b", "c", "d"].map(|name| seen(name, 10, 1));
+    bench.send(Event::Files(files.to_vec()));
+    // Two workers; the others wait for their turn and are not read before.
+    assert_eq!(bench.work().len(), 2);
+    bench.wait(10_000);
+    assert!(bench.work().iter().all(|(_, task)| *task == Task::Write));
+}
+
+#[test]
+fn what_changes_while_the_service_stops_is_left_to_the_next() {
+    let mut bench = Bench::listed();
+    bench.send(Event::Stop);
+    assert_eq!(bench.other, ["Exit"]);
+    let now = bench.now;
+    bench.send(Event::Files(vec![seen("a", 10, now)]));
+    assert!(bench.work().is_empty());
+}
+
+#[test]
+fn short_memory_drops_what_is_unwritten_too_and_reads_it_again() {
+    let mut bench = Bench::new(with_budget(50));
+    let now = bench.now;
+    bench.send(Event::Files(vec![seen("a", 10, now)]));
+    let job = bench.jobs.remove(0);
+    bench.finish(job, Ok(()), Err("the disk is full"));
+    let status = bench.engine.session_status(&id("a"), Moment(bench.now)).expect("a session");
+    assert!(!status.resident);
+    bench.wait(5_000);
+    assert_eq!(bench.work(), [("a".to_owned(), Task::Write)]);
 }

@@ -154,10 +154,12 @@ impl<K> Tracked<K> {
         if !waited {
             return Vec::new();
         }
+        let answered = |at: &Option<u64>| at.is_none_or(|at| at <= token);
         if self.files.is_empty() {
-            return self.triggers.drain(..).map(|(file, _)| file).collect();
+            let done = self.triggers.extract_if(.., |(_, at)| answered(at));
+            return done.map(|(file, _)| file).collect();
         }
-        self.triggers.iter_mut().for_each(|(_, at)| *at = None);
+        self.triggers.iter_mut().filter(|(_, at)| answered(at)).for_each(|(_, at)| *at = None);
         self.ask(Task::Write);
         Vec::new()
     }
@@ -193,7 +195,10 @@ impl<K> Tracked<K> {
     }
 
     /// What is to be done now, if anything.
-    pub(super) fn wants(&self, renders: &Renders, now: Moment, stopping: bool) -> Option<Task> {
+    ///
+    /// What is hot is read at once and written when it is its turn. Everything else waits for its
+    /// turn with both, so that a backlog is never read into memory ahead of its bottles.
+    pub(super) fn wants(&self, renders: &Renders, now: Moment, hot: i64) -> Option<Task> {
         if self.running.is_some() {
             return None;
         }
@@ -203,20 +208,42 @@ impl<K> Tracked<K> {
         if self.not_before > now {
             return None;
         }
+        if self.has_trigger() {
+            return Some(Task::Write);
+        }
         if self.is_silent() {
             return self.behind.then_some(Task::Read);
         }
         let changed = self.unwritten.or(self.behind.then_some(now))?;
-        if stopping || renders.due(changed, self.last_write) <= now {
+        if renders.due(changed, self.last_write) <= now {
             return Some(Task::Write);
         }
-        self.behind.then_some(Task::Read)
+        (self.behind && self.is_hot(now, hot)).then_some(Task::Read)
+    }
+
+    /// What is to be done before the end: what is in memory only is written, nothing else.
+    pub(super) fn wants_at_the_end(&self) -> Option<Task> {
+        let unwritten = self.unwritten.is_some() && !self.is_silent() && self.trouble.is_none();
+        (self.running.is_none() && unwritten).then_some(Task::Write)
+    }
+
+    /// A trigger file waits for its effect.
+    fn has_trigger(&self) -> bool {
+        self.triggers.iter().any(|(_, token)| token.is_none())
+    }
+
+    /// Changed within `hot` milliseconds.
+    pub(super) fn is_hot(&self, now: Moment, hot: i64) -> bool {
+        !self.files.is_empty() && now.0.saturating_sub(self.newest.0) < hot
     }
 
     /// When [`Self::wants`] may say something new without an event.
     pub(super) fn due(&self, renders: &Renders) -> Option<Moment> {
         if self.running.is_some() {
             return None;
+        }
+        if self.has_trigger() {
+            return Some(self.not_before);
         }
         let unwritten = self.unwritten.filter(|_| !self.is_silent());
         let changed = unwritten.or(self.behind.then_some(self.newest))?;
@@ -247,7 +274,7 @@ impl<K> Tracked<K> {
             Ok(read) => {
                 self.read = read.bytes;
                 self.newest_read = self.newest;
-                self.facts = Some(read.facts);
+                self.facts = read.facts.or(self.facts.take());
                 if read.grown {
                     self.unwritten.get_or_insert(now);
                 }
@@ -272,11 +299,10 @@ impl<K> Tracked<K> {
             None if done.task == Task::Archive && self.trouble.is_none() => {
                 self.unwritten = None;
                 self.bottle = None;
-                self.archived = self.facts.as_ref().map(|facts| facts.user + facts.assistant);
+                let messages = self.facts.as_ref().map(|facts| facts.user + facts.assistant);
+                self.archived = Some(messages.unwrap_or(0));
             }
             // Excluded, or forgotten: nothing is to be written.
-            None if done.task == Task::Write && self.trouble.is_none() => self.unwritten = None,
-            // It is excluded.
             None if done.task == Task::Write && has_read => self.unwritten = None,
             None => {}
         }
@@ -311,6 +337,21 @@ impl<K> Tracked<K> {
         self.kept.is_some() && self.unwritten.is_none()
     }
 
+    /// Whether it can be read again, should memory be short.
+    pub(super) fn can_be_read_again(&self) -> bool {
+        self.kept.is_some() && !self.files.is_empty()
+    }
+
+    /// It has words that its bottle lacks.
+    pub(super) fn is_unwritten(&self) -> bool {
+        self.unwritten.is_some() && !self.is_silent()
+    }
+
+    /// The triggers, where the session itself goes.
+    pub(super) fn take_triggers(&mut self) -> Vec<TriggerFile> {
+        self.triggers.drain(..).map(|(file, _)| file).collect()
+    }
+
     pub(super) fn last_used(&self) -> Moment {
         self.used
     }
@@ -323,6 +364,8 @@ impl<K> Tracked<K> {
     pub(super) fn drop_kept(&mut self) -> u64 {
         let bytes = self.kept_bytes();
         self.kept = None;
+        // What its bottle lacks is read again when its turn comes.
+        self.behind |= self.unwritten.take().is_some();
         bytes
     }
 }

@@ -5,17 +5,17 @@
 //! says where it went. Nothing is written where only the time of rendering would change.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Read},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::{Duration, Instant},
 };
 
 use endless_watchers::{TailError, open_regular};
 
-use super::{FileError, prepare, sweep, write_new, write_whole};
+use super::{FileError, prepare, write_new, write_whole};
 use crate::{
     bottle::{
         Bottle, Earlier, Item, Options, earlier_of, missing_from, read_back, render,
@@ -25,6 +25,13 @@ use crate::{
     session::Session,
     text::time::Moment,
 };
+
+/// How long another process may be at it.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Device, inode, time of change.
+type Identity = (u64, u64, i64, i64);
 
 /// A bottle that was kept.
 #[derive(Debug)]
@@ -36,7 +43,7 @@ pub struct Kept {
     /// What became of the file.
     pub written: Written,
     /// Device and inode of the file, right after it was written.
-    file: Option<(u64, u64)>,
+    file: Option<Identity>,
 }
 
 /// What became of a file.
@@ -61,7 +68,6 @@ pub fn keep(
     mut options: Options,
 ) -> Result<Kept, FileError> {
     prepare(paths)?;
-    sweep(paths, wall_clock(options.rendered));
     let _one_at_a_time = one_at_a_time(paths)?;
     let path = paths.bottle(id);
     let old = read(&path)?;
@@ -94,7 +100,7 @@ pub struct Last {
     /// A hash of all but the time of rendering.
     content: u64,
     /// Device and inode of the file; every bottle is a new one.
-    file: Option<(u64, u64)>,
+    file: Option<Identity>,
 }
 
 impl Kept {
@@ -117,7 +123,7 @@ pub fn keep_growing(
 ) -> Result<Option<Kept>, FileError> {
     options.earlier.clone_from(&last.earlier);
     let bottle = render(session, &options);
-    if content(&bottle.text) == last.content {
+    if content(&bottle.text) == last.content && identity(&paths.bottle(id)) == last.file {
         return Ok(None);
     }
     let path = paths.bottle(id);
@@ -141,8 +147,16 @@ pub fn archive_now(paths: &Paths, id: &SessionId, now: Moment) -> Result<(), Fil
     fs::remove_file(&path).map_err(|source| FileError::Write { path, source })
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()))
+/// Inodes are used again, times of change are not.
+fn identity(path: &Path) -> Option<Identity> {
+    let data = fs::symlink_metadata(path).ok()?;
+    Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec()))
+}
+
+/// How many messages the bottle of a session has.
+pub fn messages(paths: &Paths, id: &SessionId) -> Result<u64, FileError> {
+    let items = read(&paths.bottle(id))?.and_then(|text| read_back(&text)).unwrap_or_default();
+    Ok(items.iter().filter(|item| matches!(item, Item::Message { .. })).count() as u64)
 }
 
 /// Between the look at an old bottle and its replacement nobody else may replace it: words that only
@@ -152,8 +166,17 @@ fn one_at_a_time(paths: &Paths) -> Result<File, FileError> {
     let failed = |source| FileError::Write { path: path.clone(), source };
     let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
     let lock = lock.map_err(failed)?;
-    lock.lock().map_err(failed)?;
-    Ok(lock)
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) if Instant::now() > until => {
+                return Err(failed(io::Error::other("another process holds it")));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
 }
 
 fn content(text: &str) -> u64 {
@@ -218,11 +241,6 @@ fn archive(paths: &Paths, id: &SessionId, old: &str, now: Moment) -> Result<Path
     }
     let source = io::Error::other("no name is free");
     Err(FileError::Write { path: paths.archive.clone(), source })
-}
-
-fn wall_clock(moment: Moment) -> SystemTime {
-    let milliseconds = u64::try_from(moment.0).unwrap_or_default();
-    SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)
 }
 
 #[cfg(test)]

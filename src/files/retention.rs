@@ -33,13 +33,21 @@ pub fn sweep_old(paths: &Paths, now: SystemTime, archive_after: u32, keep: Optio
         }
     }
     let Some(keep) = keep else { return swept };
-    for (path, age) in files(&paths.archive, now) {
-        let is_ours = path.extension().is_some_and(|extension| extension == "md");
-        if is_ours && age > DAY * keep && fs::remove_file(&path).is_ok() {
+    for (path, _) in files(&paths.archive, now) {
+        let is_old = archived_at(&path)
+            .is_some_and(|at| now.duration_since(at).is_ok_and(|age| age > DAY * keep));
+        if is_old && fs::remove_file(&path).is_ok() {
             swept.deleted += 1;
         }
     }
     swept
+}
+
+/// When an archive was made, by its name: `<UTC milliseconds>-<id>.md`.
+fn archived_at(path: &Path) -> Option<SystemTime> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".md")?;
+    let milliseconds = name.split_once('-')?.0.parse().ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds))
 }
 
 /// The regular files of a folder with their age.
@@ -82,6 +90,9 @@ mod tests {
         file.set_modified(later).unwrap();
         assert_eq!(sweep_old(&paths, later, 90, None), Swept { archived: 1, deleted: 0 });
         assert!(!paths.bottles.join("a.md").exists() && paths.bottles.join("b.md").exists());
-        assert_eq!(sweep_old(&paths, later, 90, Some(30)), Swept { archived: 0, deleted: 1 });
+        // It was archived just now, however old it is.
+        assert_eq!(sweep_old(&paths, later, 90, Some(30)), Swept::default());
+        let much_later = later + DAY * 31;
+        assert_eq!(sweep_old(&paths, much_later, 90, Some(30)), Swept { archived: 0, deleted: 1 });
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the machine's own tools: `systemctl`, `loginctl`, `launchctl`.
 //!
-//! Invariant: these are the only child processes that Endless starts, and only the commands
-//! `install`, `uninstall` and `doctor` start them. A tool is looked up on `PATH`, gets no input,
+//! Invariant: only the commands `install`, `uninstall` and `doctor` start them; beside them Endless
+//! starts nothing but itself (`run --detach`). A tool is looked up on `PATH`, gets no input,
 //! and what it prints is data.
 
 use std::{

@@ -451,9 +451,11 @@ const OPENING: &str = "<private>";
 
 /// Whether a private part of this text is never closed: what is said behind it would be hidden.
 fn leaves_open(text: &str) -> bool {
-    const BEHIND: char = '\u{e000}';
-    privacy::may_hide(text.as_bytes())
-        && !privacy::strip(&format!("{text}{BEHIND}")).text.ends_with(BEHIND)
+    const BEHIND: char = '.';
+    privacy::may_hide(text.as_bytes()) && {
+        let longer = privacy::strip(&format!("{text}{BEHIND}")).text.len();
+        longer == privacy::strip(text).text.len()
+    }
 }
 
 /// A key of all that a row says.

@@ -21,7 +21,7 @@ const MOST: usize = 512;
 pub(super) struct Queue {
     open: VecDeque<Waiting>,
     taken: VecDeque<Waiting>,
-    delivered: Vec<Waiting>,
+    delivered: VecDeque<Waiting>,
 }
 
 /// What the arrival of a row means for items of the queue.
@@ -62,6 +62,9 @@ impl Queue {
 
     /// The oldest was given to the model. It stays shown, unless a row brings it at once.
     pub(super) fn deliver(&mut self) {
+        if self.delivered.len() == MOST {
+            self.delivered.pop_front();
+        }
         self.delivered.extend(self.open.pop_front());
     }
 
@@ -79,7 +82,8 @@ impl Queue {
             return Arrived::default();
         }
         if let Some(at) = self.delivered.iter().position(same) {
-            return Arrived { hide: self.delivered.remove(at).items, show: 0..0 };
+            let hide = self.delivered.remove(at).unwrap_or_default().items;
+            return Arrived { hide, show: 0..0 };
         }
         let Some(at) = self.open.iter().position(same) else { return Arrived::default() };
         let hide = self.open.remove(at).unwrap_or_default().items;

@@ -153,7 +153,7 @@ impl Progress {
             if got == trail {
                 break;
             }
-            if !self.take_from(source, &buffer[..got], trail, sink)? {
+            if !self.take_from(source, &buffer[..got], trail, sink) {
                 return Ok(Some(ResetReason::Rewritten));
             }
         }
@@ -169,17 +169,18 @@ impl Progress {
         buffer: &[u8],
         trail: usize,
         sink: &mut impl FnMut(Piece<'_>),
-    ) -> Result<bool, TailError> {
-        let mut read = Ok(true);
+    ) -> bool {
+        let mut is_there = true;
         self.take(buffer, trail, &mut |piece| match piece {
             Piece::Long { offset, length } => match source.line(offset, length) {
                 Ok(Some(line)) => sink(Piece::Line { offset, bytes: &line }),
-                Ok(None) => read = Ok(false),
-                Err(error) => read = Err(error),
+                Ok(None) => is_there = false,
+                // The line is passed already: it can only be had by beginning again.
+                Err(_) => is_there = false,
             },
             piece => sink(piece),
         });
-        read
+        is_there
     }
 
     /// Takes the bytes of `buffer` after the trail, which were taken before.

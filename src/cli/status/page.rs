@@ -143,6 +143,9 @@ fn sessions(report: &Report, now: i64) -> String {
     }
     if report.problem.is_none() {
         text.push_str(&format!("; {} written since the start", count(totals.written, "bottle")));
+        if totals.unwritten > 0 {
+            text.push_str(&format!(", {} to be written in their turn", totals.unwritten));
+        }
     }
     text
 }
@@ -320,6 +323,7 @@ mod tests {
             reason: Some("the limit of watches is reached".to_owned()),
             folders: 1,
             polled: 900,
+            ..WatchStatus::default()
         };
         assert_eq!(
             watching(&watch),
