@@ -1,8 +1,7 @@
 //! Every real transcript of a corpus, against the independent reading of `oracle`.
 //!
-//! The corpus itself is large and stays outside the repository; `ENDLESS_CORPUS` names its folder
-//! (default: `../shared/corpus`). Without it these tests say so and pass; the fixtures hold every
-//! rule on their own.
+//! The corpus itself is large and stays outside the repository; `ENDLESS_CORPUS` names its folder.
+//! Without it these tests have nothing to compare; the fixtures hold every rule on their own.
 use std::path::PathBuf;
 
 use endless::{
@@ -16,11 +15,18 @@ use endless::{
 
 use crate::oracle;
 
+/// Where the corpus is: where `ENDLESS_CORPUS` says, else `corpus/` in a folder beside the checkout.
+fn root() -> Option<PathBuf> {
+    if let Some(root) = std::env::var_os("ENDLESS_CORPUS") {
+        return Some(root.into());
+    }
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent()?.read_dir().ok()?;
+    let corpora = beside.flatten().map(|entry| entry.path().join("corpus"));
+    corpora.into_iter().find(|corpus| corpus.join("claude-code").is_dir())
+}
+
 pub(crate) fn corpus() -> Vec<PathBuf> {
-    let root = std::env::var_os("ENDLESS_CORPUS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"),
-        PathBuf::from,
-    );
+    let Some(root) = root() else { return Vec::new() };
     let mut files: Vec<PathBuf> = ["claude-code", "claude-code-2.1.332"]
         .iter()
         .filter_map(|folder| std::fs::read_dir(root.join(folder)).ok())
