@@ -157,6 +157,7 @@ impl Service {
                 self.look_around();
             }
             if let Some(ended) = self.ended.take() {
+                tracing::info!("ended");
                 return ended;
             }
         }

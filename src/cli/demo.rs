@@ -49,10 +49,10 @@ impl Demo {
         })?;
         let shown = connect(&config).and_then(|mut client| {
             self.replay(&project.join(format!("{ID}.jsonl")), &config)?;
-            let bottle = finished(&mut client)?;
-            drop(client.ask(&Request::Shutdown {}, PATIENCE));
-            Ok(bottle)
+            finished(&mut client)
         });
+        // Whatever happened: the service ends, and the folder goes.
+        shut_down(&config);
         let ended = service.join().map_err(|_| Failure::failed("the service panicked"))?;
         drop(ended?);
         output::print(&format!("\n{}", shown?))
@@ -78,11 +78,19 @@ impl Demo {
     }
 }
 
+fn shut_down(config: &Config) {
+    if let Ok(mut client) = Client::connect(&config.paths, PATIENCE) {
+        // One that has ended already needs no asking.
+        client.ask(&Request::Shutdown {}, PATIENCE).ok();
+    }
+}
+
 /// One line on how far the bottle is.
 fn progress(row: usize, rows: usize, bottle: &str) -> String {
     let messages = read_back(bottle).unwrap_or_default().len();
     let last = bottle.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let last: String = last.chars().take(60).collect();
+    let last: String =
+        if messages == 0 { "no words yet".to_owned() } else { last.chars().take(60).collect() };
     format!(
         "row {row:>3} of {rows}  bottle {:>5} bytes, {messages:>2} messages  {last}\n",
         bottle.len()

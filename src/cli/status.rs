@@ -60,7 +60,11 @@ went wrong; 2 bad input.";
 
 impl Status {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let config = Config::load(environment)?;
+        // A running service is asked also where config.toml was spoilt meanwhile.
+        let config = Config::load(environment).or_else(|error| {
+            output::note(&error.to_string());
+            Config::without_file(environment)
+        })?;
         loop {
             let report = self.report(&config)?;
             self.show(&report, &config)?;

@@ -26,7 +26,11 @@ pub(super) struct Stop {}
 
 impl Stop {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let config = Config::load(environment)?;
+        // A running service is asked also where config.toml was spoilt meanwhile.
+        let config = Config::load(environment).or_else(|error| {
+            output::note(&error.to_string());
+            Config::without_file(environment)
+        })?;
         match shut_down(&config) {
             Err(ClientError::Down) => {
                 output::note("the service is not running");

@@ -25,6 +25,8 @@ const LINE: usize = 160;
 const TAIL: usize = 512;
 /// Raw bytes of a text that are decoded to find its first clause.
 const HEAD: usize = 4_096;
+/// How a line begins that the host adds to a command's output.
+const HOSTS_LINE: &str = "Shell cwd was reset to ";
 /// Words that mark the line of a failed command that says why.
 const TELLING: &[&str] =
     &["error", "failed", "failure", "panicked", "fatal", "exception", "denied", "not found"];
@@ -363,8 +365,8 @@ fn untagged(text: &str) -> &str {
 
 /// The last line of an output that is not empty.
 fn last_line(output: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
-    let last =
-        |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with(HOSTS_LINE);
+    let last = |text: &str| text.lines().rev().find(tells).map(str::to_owned);
     let Some(output) = output else { return String::new() };
     let raw = output.quoted().map(|quoted| quoted.0);
     let Some(raw) = raw.filter(|raw| !privacy::may_hide(raw)) else {
