@@ -62,8 +62,18 @@ pub fn looks_like_structure(line: &str) -> bool {
         Some(first) if first.is_ascii_graphic() && !FIRST.contains(first) => return false,
         Some(_) => {}
     }
+    let trimmed = line.trim_start_matches(' ');
+    let head = &trimmed.as_bytes()[..trimmed.len().min(HEAD)];
+    if head.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        // Nothing in it is invisible or an odd space: plain comparisons do.
+        return STRUCTURE.iter().any(|prefix| trimmed.starts_with(prefix.trim_end()))
+            || (trimmed.starts_with("- ") && is_index(trimmed));
+    }
     STRUCTURE.iter().any(|prefix| begins_like(line, prefix)) || is_index(line)
 }
+
+/// More bytes than the longest prefix has.
+const HEAD: usize = 64;
 
 /// The first bytes of [`STRUCTURE`].
 const FIRST: &[u8] = b"#pmc-L*[>";
@@ -208,7 +218,22 @@ mod tests {
     }
 
     #[test]
+    fn the_plain_comparison_and_the_careful_one_agree() {
+        for prefix in STRUCTURE.iter().chain(&["- 65 · x", "- 65 - x", "*What", "plain", "- x"]) {
+            for spaces in [0, 1, 63, 64, 65, 200] {
+                for mark in ["", "\u{200b}"] {
+                    let (first, rest) = prefix.split_at(1);
+                    let line = format!("{}{first}{mark}{rest}", " ".repeat(spaces));
+                    let careful = STRUCTURE.iter().any(|prefix| begins_like(&line, prefix));
+                    assert_eq!(looks_like_structure(&line), careful || is_index(&line), "{line:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_table_is_sound() {
+        assert!(STRUCTURE.iter().all(|prefix| prefix.len() < HEAD));
         for prefix in STRUCTURE {
             assert!(!prefix.starts_with('+') && FIRST.contains(&prefix.as_bytes()[0]), "{prefix}");
         }

@@ -76,7 +76,9 @@ impl Header<'_, '_> {
             .collect();
         head.push_str(&pages_line(&bottle.pages));
         bottle.text = head;
-        bottle.text.push_str(&self.above(lines));
+        // Only the place of a cut request depends on the number of lines.
+        let above = if above.contains(REST) { self.above(lines) } else { above };
+        bottle.text.push_str(&above);
         for entry in index {
             bottle.text.push_str(&entry.line(lines));
             bottle.text.push('\n');

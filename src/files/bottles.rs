@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::BuildHasher,
     io::{self, Read},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -42,8 +42,10 @@ pub struct Kept {
     pub path: PathBuf,
     /// What became of the file.
     pub written: Written,
-    /// Device and inode of the file, right after it was written.
+    /// The file, right after it was written.
     file: Option<Identity>,
+    /// A hash of all but the time of rendering.
+    content: u64,
 }
 
 /// What became of a file.
@@ -82,8 +84,8 @@ pub fn keep(
     let bottle = render(session, &options);
     match write(&path, old.as_deref(), &bottle.text, archived.clone()) {
         Ok(written) => {
-            let file = identity(&path);
-            Ok(Kept { bottle, path, written, file })
+            let (file, content) = (identity(&path), content(&bottle.text));
+            Ok(Kept { bottle, path, written, file, content })
         }
         Err(error) => {
             // The old bottle stands where it stood: the archive would only gather copies of it.
@@ -106,8 +108,7 @@ pub struct Last {
 impl Kept {
     /// What to remember for [`keep_growing`].
     pub fn last(&self) -> Last {
-        let text = &self.bottle.text;
-        Last { earlier: earlier_of(text), content: content(text), file: self.file }
+        Last { earlier: earlier_of(&self.bottle.text), content: self.content, file: self.file }
     }
 }
 
@@ -123,7 +124,8 @@ pub fn keep_growing(
 ) -> Result<Option<Kept>, FileError> {
     options.earlier.clone_from(&last.earlier);
     let bottle = render(session, &options);
-    if content(&bottle.text) == last.content && identity(&paths.bottle(id)) == last.file {
+    let content = content(&bottle.text);
+    if content == last.content && identity(&paths.bottle(id)) == last.file {
         return Ok(None);
     }
     let path = paths.bottle(id);
@@ -135,7 +137,8 @@ pub fn keep_growing(
     }
     write_whole(&path, &bottle.text)?;
     let file = identity(&path);
-    Ok(Some(Kept { bottle, path, written: Written::Replaced { archived: None }, file }))
+    let written = Written::Replaced { archived: None };
+    Ok(Some(Kept { bottle, path, written, file, content }))
 }
 
 /// Puts the bottle of a session into the archive: clear means forget. Nothing where there is none.
@@ -180,9 +183,7 @@ fn one_at_a_time(paths: &Paths) -> Result<File, FileError> {
 }
 
 fn content(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    without_rendered(text).hash(&mut hasher);
-    hasher.finish()
+    foldhash::fast::FixedState::default().hash_one(without_rendered(text))
 }
 
 /// Writes a bottle, unless the old one is equal but for the time of rendering.

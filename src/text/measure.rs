@@ -5,6 +5,9 @@
 
 /// An estimate of the tokens that a text costs.
 pub fn tokens(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len().div_ceil(4);
+    }
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.bytes().filter(|byte| *byte >= 0xC0).count();
     ascii.div_ceil(4) + others
