@@ -66,7 +66,11 @@ pub fn looks_like_structure(line: &str) -> bool {
     let head = &trimmed.as_bytes()[..trimmed.len().min(HEAD)];
     if head.iter().all(|byte| (b' '..=b'~').contains(byte)) {
         // Nothing in it is invisible or an odd space: plain comparisons do.
-        return STRUCTURE.iter().any(|prefix| trimmed.starts_with(prefix.trim_end()))
+        let first = head.first();
+        let begins = |prefix: &str| {
+            prefix.as_bytes().first() == first && trimmed.starts_with(prefix.trim_end())
+        };
+        return STRUCTURE.iter().any(|prefix| begins(prefix))
             || (trimmed.starts_with("- ") && is_index(trimmed));
     }
     STRUCTURE.iter().any(|prefix| begins_like(line, prefix)) || is_index(line)
@@ -122,9 +126,12 @@ fn has_no_width(c: char) -> bool {
 
 /// Writes words as the content of a bottle: escaped, long lines broken, each line ended.
 pub fn write_words(words: &str, out: &mut String) {
-    for line in words.split('\n') {
-        write_line(line, out);
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', words.as_bytes()) {
+        write_line(&words[start..end], out);
+        start = end + 1;
     }
+    write_line(&words[start..], out);
 }
 
 fn write_line(line: &str, out: &mut String) {
