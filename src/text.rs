@@ -6,6 +6,7 @@
 
 pub mod envelope;
 pub mod line;
+pub mod mark;
 pub mod measure;
 pub mod privacy;
 pub mod time;
