@@ -9,6 +9,7 @@
 //! - What was there before Endless was installed is known, not read, until it changes or somebody
 //!   asks.
 
+pub mod delivery;
 pub mod event;
 pub mod request;
 mod schedule;

@@ -9,9 +9,12 @@
 
 mod arena;
 mod branches;
+mod calls;
+pub mod flush;
 mod fold;
 pub mod layout;
 pub mod ledger;
+pub mod proof;
 mod queue;
 mod rows;
 pub mod standing;
@@ -22,6 +25,7 @@ use std::collections::BTreeMap;
 use arena::Arena;
 pub use arena::Span;
 use ledger::Ledger;
+use proof::Proof;
 use queue::Queue;
 use rows::Rows;
 
@@ -59,6 +63,7 @@ pub struct Session {
     /// The message whose last text left a private part open.
     open_private: Option<u64>,
     tasks: Vec<tasks::Change>,
+    proof: Proof,
     leg: u32,
 }
 
@@ -158,6 +163,11 @@ impl Session {
     /// The tool calls, in file order.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// What the transcript tells of compactions, prompts and our own pointers.
+    pub fn proof(&self) -> &Proof {
+        &self.proof
     }
 
     /// Compactions + 1.

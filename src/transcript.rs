@@ -99,6 +99,8 @@ pub struct Entry<'a> {
     pub pieces: Vec<Piece<'a>>,
     /// Texts of tool inputs from which private parts were removed.
     pub hidden: u32,
+    /// The host says that the row was copied from another session's transcript.
+    pub copied: bool,
 }
 
 /// Facts about the session that any row may carry.
@@ -114,6 +116,8 @@ pub struct About<'a> {
     pub model: Option<Quoted<'a>>,
     /// Tokens in the model's context after this row.
     pub context: Option<u64>,
+    /// The host's id of the prompt that the row belongs to.
+    pub prompt: Option<Quoted<'a>>,
 }
 
 /// Who speaks.
@@ -209,6 +213,13 @@ pub enum Piece<'a> {
     },
     /// A change of the host's queue of prompts.
     Queue(QueueChange<'a>),
+    /// A pointer of ours stands in what the model is given: the session it is about, and its number.
+    Arrived {
+        /// The session.
+        session: Cow<'a, str>,
+        /// The number of the print.
+        n: u32,
+    },
 }
 
 impl Piece<'_> {
@@ -219,6 +230,7 @@ impl Piece<'_> {
             Self::ApiError(text) | Self::HostNote(text) => text,
             Self::Media(text) => text,
             Self::Call { id, .. } | Self::Result(ToolResult { id, .. }) => id,
+            Self::Arrived { session, .. } => session,
             Self::Interrupted | Self::Boundary { .. } | Self::Queue(_) => "",
         }
     }

@@ -3,27 +3,17 @@
 //! Every text passes the privacy function and is normalised here, once, before it enters the
 //! arena; a message that is empty then leaves no trace but a count.
 use std::{
-    borrow::Cow,
     hash::{BuildHasher, Hash, Hasher},
     ops::Range,
 };
 
-use super::{
-    Item, ItemKind, Mark, Said, Session, Span,
-    ledger::ToolCall,
-    queue::Waiting,
-    rows::Node,
-    tasks::{Change, ChangeKind},
-};
+use super::{Item, ItemKind, Mark, Said, Session, Span, proof::Boundary, queue::Waiting, rows::Node};
 use crate::{
     text::{
         line::{normalise, words_key},
         privacy,
     },
-    transcript::{
-        Chain, Entry, Label, Line, Opens, Piece, QueueChange, RowId, Speaker, ToolResult,
-        tool::{Lines, Outcome, Status, TaskCall, Tool, ToolKind},
-    },
+    transcript::{Chain, Entry, Label, Line, Opens, Piece, QueueChange, RowId, Speaker},
 };
 
 impl Session {
@@ -66,13 +56,14 @@ impl Session {
         if id != entry.id {
             self.rows.doubt(id);
         }
-        let context = Context { row, entry: Stamp { time: entry.time, place: entry.place } };
+        let stamp = Stamp { time: entry.time, place: entry.place, copied: entry.copied };
+        let context = Context { row, id, entry: stamp };
         for piece in entry.pieces {
             self.piece(piece, context);
         }
     }
 
-    fn skip(&mut self, name: &str) {
+    pub(super) fn skip(&mut self, name: &str) {
         match self.counts.skipped.get_mut(name) {
             Some(count) => *count += 1,
             None => {
@@ -108,6 +99,9 @@ impl Session {
             self.model = self.clean(&model.decode());
         }
         self.context = about.context.or(self.context);
+        if let Some(prompt) = about.prompt {
+            self.proof.prompted(&prompt.decode());
+        }
         self.counts.hidden += u64::from(entry.hidden);
     }
 
@@ -124,7 +118,9 @@ impl Session {
     }
 
     fn add_row(&mut self, id: RowId, content: u64, entry: &Entry<'_>) -> u32 {
-        let words = |piece: &Piece<'_>| !matches!(piece, Piece::Boundary { .. } | Piece::Queue(_));
+        let words = |piece: &Piece<'_>| {
+            !matches!(piece, Piece::Boundary { .. } | Piece::Queue(_) | Piece::Arrived { .. })
+        };
         let opens = |piece: &Piece<'_>| matches!(piece, Piece::Prompt { opens: Opens::Turn, .. });
         let speaks = |piece: &Piece<'_>| words(piece) && !matches!(piece, Piece::Result(_));
         // Rows of a second file stand behind the first, whenever they were written: they decide
@@ -165,7 +161,12 @@ impl Session {
                 let kind = ItemKind::HostNote(self.keep(&text));
                 self.push(kind, context);
             }
+            Piece::Arrived { session, n } => {
+                let session = self.clean(&session);
+                self.proof.arrived(&session, n, context.entry.place);
+            }
             Piece::Boundary { trigger, before, .. } => {
+                self.boundary(context);
                 let kind = ItemKind::Boundary(self.keep(&trigger), before);
                 self.push(kind, context);
             }
@@ -173,7 +174,13 @@ impl Session {
         }
     }
 
+    fn boundary(&mut self, context: Context) {
+        let Stamp { time, place, copied } = context.entry;
+        self.proof.boundary(Boundary { id: context.id, place, time, copied });
+    }
+
     fn prompt(&mut self, text: &str, label: &Label<'_>, opens: Opens, context: Context) {
+        self.proof.typed(words_key(text));
         let arrived = self.queue.arrived(words_key(text));
         self.set_hidden(arrived.hide, true);
         self.set_hidden(arrived.show, false);
@@ -186,11 +193,17 @@ impl Session {
     }
 
     fn speech(&mut self, text: &str, label: &Label<'_>, message: u64, context: Context) {
-        self.queue.agent_spoke();
+        self.agent_acted(context);
         self.say(Speaker::Assistant, text, label, false, message, context);
     }
 
-    fn say(
+    /// The agent spoke or called a tool.
+    pub(super) fn agent_acted(&mut self, context: Context) {
+        self.queue.agent_spoke();
+        self.proof.answered(context.entry.place);
+    }
+
+    pub(super) fn say(
         &mut self,
         speaker: Speaker,
         text: &str,
@@ -231,6 +244,7 @@ impl Session {
                 let key = words.first().map_or(0, |(text, _)| words_key(text));
                 let first = self.items.len();
                 for (text, label) in words {
+                    self.proof.typed(words_key(&text));
                     self.say(Speaker::User, &text, &label, false, 0, context);
                 }
                 self.queue.add(Waiting { key, items: first..self.items.len() });
@@ -258,159 +272,7 @@ impl Session {
         }
     }
 
-    fn call(
-        &mut self,
-        id: &str,
-        name: &str,
-        tool: Tool<'_>,
-        said: &[Cow<'_, str>],
-        context: Context,
-    ) {
-        let id_text = self.clean(id);
-        if self.find_call(&id_text).is_some() {
-            return;
-        }
-        self.queue.agent_spoke();
-        let label = if matches!(tool, Tool::Plan) { Label::Plan } else { Label::Question };
-        for text in said {
-            self.say(Speaker::Assistant, text, &label, false, 0, context);
-        }
-        let mut call = ToolCall {
-            id: self.arena.push(&id_text),
-            name: self.keep(name),
-            kind: tool.kind(),
-            said: !said.is_empty(),
-            called: context.entry.time,
-            input: context.entry.place,
-            ..ToolCall::default()
-        };
-        let index = u32::try_from(self.ledger.calls().len()).unwrap_or(u32::MAX);
-        self.describe(tool, index, &mut call);
-        self.ledger.push(&id_text, call);
-        self.push(ItemKind::Call(index), context);
-    }
-
-    /// Keeps what a call is about. Texts of tools are privacy-stripped already.
-    fn describe(&mut self, tool: Tool<'_>, index: u32, call: &mut ToolCall) {
-        match tool {
-            Tool::Command(text) | Tool::Agent(text) | Tool::Fetch(text) | Tool::Other(text) => {
-                call.brief = self.arena.push(&text);
-            }
-            Tool::Read(path, range) => {
-                call.brief = self.arena.push(&path);
-                call.range = range;
-            }
-            Tool::Edit(path, lines) => {
-                call.brief = self.arena.push(&path);
-                call.lines = lines;
-            }
-            Tool::Write(path, lines) => {
-                call.brief = self.arena.push(&path);
-                call.range = Some((lines, 0));
-            }
-            Tool::Search(pattern, place) => {
-                call.brief = self.arena.push(&pattern);
-                call.place = place.map(|place| self.arena.push(&place)).unwrap_or_default();
-            }
-            Tool::Tasks(change) => self.task_call(change, index),
-            Tool::Plan | Tool::Question => {}
-        }
-    }
-
-    fn task_call(&mut self, change: TaskCall<'_>, call: u32) {
-        let kind = match change {
-            TaskCall::Replace(items) => ChangeKind::Replace(
-                items.iter().map(|(title, state)| (self.keep(title), *state)).collect(),
-            ),
-            TaskCall::Create(title) => {
-                ChangeKind::Create { title: self.keep(&title), id: Span::default() }
-            }
-            TaskCall::Update(id, title, state) => ChangeKind::Update {
-                id: self.keep(&id),
-                title: title.map(|title| self.keep(&title)),
-                state,
-            },
-            TaskCall::Look => return,
-        };
-        self.tasks.push(Change { call, kind });
-    }
-
-    fn result(&mut self, result: &ToolResult<'_>, context: Context) {
-        let id = self.clean(&result.id);
-        let Some(index) = self.find_call(&id) else {
-            self.skip("tool result without its call");
-            self.words_in(&result.outcome(ToolKind::Other), "a tool", context);
-            return;
-        };
-        let call = &self.ledger.calls()[index as usize];
-        let (kind, name, status, answered) = (call.kind, call.name, call.status, call.answered);
-        let outcome = result.outcome(kind);
-        if status != Status::Running {
-            self.skip("repeated or late tool result");
-            if words_of(&outcome) != answered {
-                let name = self.text(name).to_owned();
-                self.words_in(&outcome, &name, context);
-            }
-            return;
-        }
-        self.counts.hidden += u64::from(outcome.hidden);
-        let name = self.text(name).to_owned();
-        self.plan_in(&outcome, index, context);
-        self.words_in(&outcome, &name, context);
-        self.ledger.call_mut(index).answered = words_of(&outcome);
-        self.settle(index, &outcome, context);
-    }
-
-    /// A plan that stands in the result only, or that the person changed there.
-    fn plan_in(&mut self, outcome: &Outcome, index: u32, context: Context) {
-        let Some(plan) = &outcome.plan else { return };
-        if outcome.plan_edited {
-            self.say(Speaker::User, plan, &Label::EditedPlan, false, 0, context);
-        } else if !self.ledger.calls()[index as usize].said {
-            self.say(Speaker::Assistant, plan, &Label::Plan, false, 0, context);
-        }
-    }
-
-    /// The person's own words inside a result.
-    fn words_in(&mut self, outcome: &Outcome, tool: &str, context: Context) {
-        for text in &outcome.said {
-            let label = match outcome.status {
-                Status::Declined => Label::Declined(tool.into()),
-                _ => Label::Answer,
-            };
-            self.say(Speaker::User, text, &label, false, 0, context);
-        }
-    }
-
-    fn settle(&mut self, index: u32, outcome: &Outcome, context: Context) {
-        if let Some(task) = &outcome.task {
-            let id = self.keep(task);
-            let at = self.tasks.binary_search_by_key(&index, |change| change.call);
-            let change = at.ok().and_then(|at| self.tasks.get_mut(at));
-            if let Some(Change { kind: ChangeKind::Create { id: place, .. }, .. }) = change {
-                *place = id;
-            }
-        }
-        let line = self.arena.push(&outcome.line);
-        let call = self.ledger.call_mut(index);
-        call.status = outcome.status;
-        call.line = line;
-        call.exit = outcome.exit;
-        call.lines = match outcome.status {
-            Status::Completed => outcome.lines.unwrap_or(call.lines),
-            _ => Lines::default(),
-        };
-        call.created = outcome.created;
-        call.found = outcome.found;
-        call.ended = context.entry.time;
-        call.result = Some(context.entry.place);
-    }
-
-    fn find_call(&self, id: &str) -> Option<u32> {
-        self.ledger.find(id, |span| self.text(span) == id)
-    }
-
-    fn push(&mut self, kind: ItemKind, context: Context) {
+    pub(super) fn push(&mut self, kind: ItemKind, context: Context) {
         self.items.push(Item {
             kind,
             time: context.entry.time,
@@ -432,14 +294,14 @@ impl Session {
     }
 
     /// Privacy-stripped and normalised, in the arena. Empty where nothing but space is left.
-    fn keep(&mut self, text: &str) -> Span {
+    pub(super) fn keep(&mut self, text: &str) -> Span {
         let stripped = privacy::strip(text);
         self.counts.hidden += u64::from(stripped.removed > 0);
         let kept = normalise(&stripped.text);
         if kept.trim().is_empty() { Span::default() } else { self.arena.push(&kept) }
     }
 
-    fn clean(&mut self, text: &str) -> String {
+    pub(super) fn clean(&mut self, text: &str) -> String {
         let stripped = privacy::strip(text);
         self.counts.hidden += u64::from(stripped.removed > 0);
         normalise(&stripped.text).into_owned()
@@ -468,11 +330,6 @@ fn content_of(entry: &Entry<'_>) -> u64 {
     hasher.finish()
 }
 
-/// A key of the person's words in a result; 0 where there are none.
-fn words_of(outcome: &Outcome) -> u64 {
-    outcome.said.iter().fold(0, |sum, text| sum.rotate_left(1) ^ words_key(text))
-}
-
 /// The texts of one row of the person are one message.
 fn row_key(context: Context) -> u64 {
     context.row.map_or(0, |row| 1 << 63 | u64::from(row))
@@ -485,13 +342,15 @@ fn place_key(context: Context) -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct Context {
+pub(super) struct Context {
     row: Option<u32>,
-    entry: Stamp,
+    id: Option<RowId>,
+    pub(super) entry: Stamp,
 }
 
 #[derive(Clone, Copy)]
-struct Stamp {
-    time: Option<crate::text::time::Moment>,
-    place: crate::transcript::Place,
+pub(super) struct Stamp {
+    pub(super) time: Option<crate::text::time::Moment>,
+    pub(super) place: crate::transcript::Place,
+    copied: bool,
 }

@@ -40,6 +40,16 @@ pub fn pointer(text: &str) -> Option<(Mark<'_>, &str)> {
     Some((mark, rest.split_once(CLOSING).map_or("", |(_, behind)| behind)))
 }
 
+/// What follows the pointers that a text begins with, without the white space between; none where
+/// it begins with none.
+pub fn behind_pointers(text: &str) -> Option<&str> {
+    let (_, mut behind) = pointer(text)?;
+    while let Some((_, next)) = pointer(behind) {
+        behind = next;
+    }
+    Some(behind.trim_start())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -57,6 +67,8 @@ mod tests {
         assert_eq!(pointer(&text), Some((mark, "")));
         assert_eq!(pointer(&format!("\n{text}\n\nand this")), Some((mark, "\n\nand this")));
         assert_eq!(pointer(&text[..50]), Some((mark, "")));
+        assert_eq!(behind_pointers(&format!("{text}\n{text} then")), Some("then"));
+        assert_eq!(behind_pointers("then"), None);
         for other in [
             "",
             "about <endless-pointer session=\"a\" n=\"1\">",

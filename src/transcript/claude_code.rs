@@ -21,7 +21,7 @@ use super::{
     message_key,
     tool::Tool,
 };
-use crate::text::time;
+use crate::text::{mark::pointer, time};
 use row::{Block, Content, Row, block, field};
 
 /// Parses one record. The cursor stands behind it afterwards.
@@ -46,8 +46,10 @@ fn entry<'a>(row: &Row<'a>) -> Entry<'a> {
             session: row.session,
             folder: row.folder,
             version: row.version,
+            prompt: row.prompt,
             ..About::default()
         },
+        copied: row.forked,
         ..Entry::default()
     };
     match row.kind {
@@ -216,6 +218,10 @@ fn system<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
 
 fn attachment<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
     let Some(raw) = row.attachment else { return };
+    if matches!(&*entry.kind, "attachment/hook_additional_context" | "attachment/hook_success") {
+        entry.pieces.extend(raw.member("content").and_then(arrived));
+        return;
+    }
     if entry.kind != "attachment/queued_command" {
         return;
     }
@@ -238,6 +244,16 @@ fn attachment<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
             entry.pieces.push(Piece::Media(media));
         }
     }
+}
+
+/// Facts: what a hook gave the model is a text, or a list of them.
+fn arrived<'a>(content: Raw<'a>) -> Option<Piece<'a>> {
+    let one = content.quoted().into_iter();
+    let texts = one.chain(content.elements().into_iter().filter_map(Raw::quoted));
+    texts.map(Quoted::decode).find_map(|text| {
+        let (mark, _) = pointer(&text)?;
+        Some(Piece::Arrived { session: mark.session.to_owned().into(), n: mark.n })
+    })
 }
 
 fn queue<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {

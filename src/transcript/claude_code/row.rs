@@ -33,6 +33,8 @@ pub(super) struct Row<'a> {
     pub(super) compact: Option<Raw<'a>>,
     pub(super) denial: Option<Quoted<'a>>,
     pub(super) feedback: Option<Quoted<'a>>,
+    pub(super) prompt: Option<Quoted<'a>>,
+    pub(super) forked: bool,
 }
 
 #[derive(Default)]
@@ -96,6 +98,8 @@ pub(super) fn field<'a>(
         b"compactMetadata" => row.compact = Some(cursor.raw()?),
         b"toolDenialKind" => row.denial = cursor.string()?,
         b"userFeedback" => row.feedback = cursor.string()?,
+        b"promptId" => row.prompt = cursor.string()?,
+        b"forkedFrom" => row.forked = cursor.raw()?.0 != b"null",
         name if name.contains(&b'\\') => {
             let decoded = key.decode();
             return match plain_key(&decoded) {
@@ -134,6 +138,8 @@ fn plain_key(decoded: &str) -> Option<Quoted<'static>> {
         "compactMetadata",
         "toolDenialKind",
         "userFeedback",
+        "promptId",
+        "forkedFrom",
         "id",
         "model",
         "usage",

@@ -9,6 +9,7 @@ use super::commands::is_host_only;
 use crate::{
     text::{
         envelope::{Envelope, envelopes},
+        mark::behind_pointers,
         privacy,
     },
     transcript::{Entry, Label, Opens, Piece, json::Raw},
@@ -16,6 +17,9 @@ use crate::{
 
 /// Why a text is not shown.
 const HOSTS: &str = "user: the host's own words";
+
+/// Why a pointer is not shown.
+const OURS: &str = "user: a pointer of Endless";
 
 /// Envelopes that hold the host's words or a tool's, never a person's.
 const OF_THE_HOST: &[&str] = &[
@@ -68,6 +72,11 @@ pub(super) fn user<'a>(text: Cow<'a, str>, label: &Label<'a>, opens: Opens, entr
     if trimmed.is_empty() {
         return;
     }
+    if let Some(behind) = behind_pointers(trimmed) {
+        entry.dropped = Some(OURS);
+        // A person who pasted a pointer may have gone on below it.
+        return user(Cow::Owned(behind.to_owned()), label, opens, entry);
+    }
     let mut hidden = 0;
     let cleaned = without_private(trimmed, &mut hidden);
     let trimmed = cleaned.trim();
@@ -110,6 +119,9 @@ fn without_private<'t>(text: &'t str, hidden: &mut u32) -> Cow<'t, str> {
 
 /// The words that were typed into the queue, as the row that brings them would show them.
 pub(super) fn typed(text: Cow<'_, str>) -> Vec<(Cow<'_, str>, Label<'_>)> {
+    if let Some(behind) = behind_pointers(&text) {
+        return typed(Cow::Owned(behind.to_owned()));
+    }
     let cleaned = without_private(&text, &mut 0);
     let trimmed = cleaned.trim();
     if trimmed.is_empty() || is_of_the_host(trimmed) || is_bare_host_command(trimmed) {
