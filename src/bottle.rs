@@ -7,6 +7,7 @@
 //!
 //! The pages that the header names each fit one Read call of every host.
 
+pub mod about;
 mod body;
 pub mod escape;
 mod header;
@@ -19,6 +20,7 @@ use crate::{
     transcript::Speaker,
 };
 
+pub use about::{About, about};
 pub use pages::{MAX_PAGE_BYTES, MAX_PAGE_LINES, MAX_PAGE_TOKENS};
 pub use read_back::{Item, missing_from, read_back};
 
@@ -50,6 +52,10 @@ pub struct Earlier {
 pub enum Mode {
     /// The transcript is there, whole.
     Full,
+    /// The transcript is there, and what observed it.
+    FullWithObservations,
+    /// No transcript: what others kept of the session.
+    Reconstructed,
 }
 
 impl Mode {
@@ -57,7 +63,18 @@ impl Mode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full (transcript only)",
+            Self::FullWithObservations => "full (transcript + observations)",
+            Self::Reconstructed => {
+                "reconstructed (transcript unavailable) — user messages verbatim; assistant messages \
+                 not preserved; summaries are generated"
+            }
         }
+    }
+
+    /// The mode that a header names in these words.
+    pub fn named(words: &str) -> Option<Self> {
+        let all = [Self::Full, Self::FullWithObservations, Self::Reconstructed];
+        all.into_iter().find(|mode| mode.as_str() == words)
     }
 }
 

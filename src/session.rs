@@ -149,6 +149,9 @@ pub enum Mark {
     EditedPlan,
 }
 
+/// The label of what was typed while the agent worked.
+pub const QUEUED: &str = "while you worked";
+
 impl Session {
     /// An empty session.
     pub fn new(id: impl Into<String>, host: Host) -> Self {
@@ -203,7 +206,7 @@ impl Session {
     pub fn label(&self, mark: Mark) -> String {
         match mark {
             Mark::None => String::new(),
-            Mark::Queued => "while you worked".to_owned(),
+            Mark::Queued => QUEUED.to_owned(),
             Mark::Answer => "answer".to_owned(),
             Mark::Declined(tool) => format!("declined {}", self.text(tool)),
             Mark::From(name) => format!("from {}", self.text(name)),

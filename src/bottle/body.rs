@@ -7,6 +7,7 @@ use crate::{
     },
     text::{
         line::one_line,
+        measure::grouped,
         time::{Moment, Zone},
     },
     transcript::Speaker,
@@ -214,17 +215,4 @@ fn speaker(message: &Message<'_>, zone: &Zone) -> String {
         inside.push(message.label.clone());
     }
     if inside.is_empty() { name.to_owned() } else { format!("{name} ({})", inside.join(", ")) }
-}
-
-/// 167212 as 167,212.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -19,13 +19,12 @@ use crate::{
     session::{
         Session,
         layout::{Layout, Message},
-        standing::{Changed, Failing, Standing},
+        standing::{Changed, Failing, Standing, request_rank},
     },
     text::{
         line::one_line,
         measure::{utf16_head, utf16_len},
     },
-    transcript::Speaker,
 };
 
 /// What stands before the time of rendering, to the end of its line.
@@ -147,15 +146,13 @@ impl Header<'_, '_> {
         out
     }
 
-    /// The first prompt of the person: its index among the messages, and the message.
+    /// The original request: its index among the messages, and the message.
     fn request(&self) -> Option<(usize, &Message<'_>)> {
-        let all = || self.layout.messages().enumerate();
-        let typed =
-            |(_, message): &(usize, &Message<'_>)| message.is_prompt && message.label.is_empty();
-        all()
-            .find(|found| typed(found) && !found.1.text.starts_with("! "))
-            .or_else(|| all().find(typed))
-            .or_else(|| all().find(|(_, message)| message.speaker == Speaker::User))
+        let rank =
+            |message: &Message<'_>| request_rank(message.speaker, &message.label, &message.text);
+        let ranked =
+            self.layout.messages().enumerate().filter(|(_, message)| rank(message).is_some());
+        ranked.min_by_key(|(_, message)| rank(message))
     }
 
     fn standing(&self, standing: &Standing<'_>, out: &mut String) {

@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use super::{Session, layout::Layout, ledger::ToolCall};
 use crate::{
     text::time::Moment,
-    transcript::tool::{Status, TaskState, ToolKind},
+    transcript::{
+        Speaker,
+        tool::{Status, TaskState, ToolKind},
+    },
 };
 
 /// Where a session stands.
@@ -48,6 +51,17 @@ pub struct Failing<'s> {
     pub exit: Option<i32>,
     /// When it failed.
     pub time: Option<Moment>,
+}
+
+/// How fit a message is to be the original request: the first of the lowest rank is it. Typed
+/// prompts come before commands for the shell (`! …`), and those before other words in the person's
+/// place. Needs no more of a message than a bottle shows.
+pub fn request_rank(speaker: Speaker, label: &str, text: &str) -> Option<u8> {
+    match speaker {
+        Speaker::Assistant => None,
+        Speaker::User if !label.is_empty() => Some(2),
+        Speaker::User => Some(u8::from(text.starts_with("! "))),
+    }
 }
 
 impl Session {

@@ -21,9 +21,14 @@ impl Mark<'_> {
     /// The pointer with this text.
     pub fn around(self, text: &str) -> String {
         let Mark { session, n } = self;
-        let text = text.replace("</endless-pointer", "<\\/endless-pointer");
+        let text = inside(text);
         format!("{OPENING}{session}\" n=\"{n}\">\n{}\n{CLOSING}", text.trim_end())
     }
+}
+
+/// A text in which nothing closes the envelope early.
+pub fn inside(text: &str) -> String {
+    text.replace("</endless-pointer", "<\\/endless-pointer")
 }
 
 /// The marker with which a text begins, and what follows the whole pointer; nothing follows one

@@ -35,6 +35,19 @@ pub fn utf16_tail(text: &str, units: usize) -> &str {
     cut.map_or(text, |(at, char)| &text[at + char.len_utf8()..])
 }
 
+/// A number with its thousands apart: `167,212`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 fn take(left: &mut usize, char: char) -> bool {
     let rest = left.checked_sub(char.len_utf16());
     *left = rest.unwrap_or(0);
@@ -53,6 +66,15 @@ mod tests {
             [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("a日本👍", 4)]
         {
             assert_eq!(tokens(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), expected);
         }
     }
 
