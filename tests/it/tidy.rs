@@ -16,6 +16,8 @@ const PURE: &[&str] = &[
     "src/observation.rs",
     "src/bottle",
     "src/bottle.rs",
+    "src/pointer",
+    "src/pointer.rs",
     "src/engine",
     "src/engine.rs",
     "watchers/src/lines.rs",
@@ -52,6 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "observation",
             "bottle",
+            "pointer",
             "engine",
             "store",
             "sources",
@@ -70,6 +73,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "observation",
             "bottle",
+            "pointer",
             "engine",
             "store",
             "sources",
@@ -87,6 +91,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "observation",
             "bottle",
+            "pointer",
             "engine",
             "store",
             "sources",
@@ -102,12 +107,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "observation",
         &[
-            "bottle", "engine", "store", "sources", "files", "client", "daemon", "install", "cli",
-            "config", "paths",
+            "bottle", "pointer", "engine", "store", "sources", "files", "client", "daemon",
+            "install", "cli", "config", "paths",
         ],
     ),
     (
         "bottle",
+        &[
+            "pointer", "engine", "store", "sources", "files", "client", "daemon", "install", "cli",
+            "config", "paths",
+        ],
+    ),
+    (
+        "pointer",
         &[
             "engine", "store", "sources", "files", "client", "daemon", "install", "cli", "config",
             "paths",
@@ -115,7 +127,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("engine", &["store", "sources", "files", "client", "daemon", "install", "cli", "config"]),
     ("store", &["engine", "sources", "files", "client", "daemon", "install", "cli", "config"]),
-    ("sources", &["bottle", "engine", "store", "files", "client", "daemon", "install", "cli"]),
+    (
+        "sources",
+        &["bottle", "pointer", "engine", "store", "files", "client", "daemon", "install", "cli"],
+    ),
     ("files", &["engine", "store", "sources", "client", "daemon", "install", "cli"]),
     ("client", &["daemon", "install", "cli", "store"]),
     ("daemon", &["client", "install", "cli"]),
