@@ -15,6 +15,7 @@ mod install;
 mod list;
 mod man;
 mod output;
+mod pointer;
 mod render;
 mod run;
 mod session;
@@ -48,6 +49,7 @@ const AFTER_HELP: &str = "\
 Examples:
   endless list                     which sessions there are
   endless render 0b9f              write the bottle of a session, print its path
+  endless pointer 0b9f             what to paste into a new session so that it goes on there
   endless status                   whether every bottle is current
   endless expand 0b9f t17          what is behind the line [t17] of the bottle
   endless install service          start the service now and at every login
@@ -64,6 +66,7 @@ Exit status: 0 done, 1 failed, 2 bad input.";
 #[derive(Debug, Subcommand)]
 enum Command {
     Render(render::Render),
+    Pointer(pointer::Pointer),
     Expand(expand::Expand),
     List(list::List),
     Run(run::Run),
@@ -83,6 +86,7 @@ impl Command {
     fn run(self, environment: &Environment) -> Result<(), Failure> {
         match self {
             Self::Render(command) => command.run(environment),
+            Self::Pointer(command) => command.run(environment),
             Self::Expand(command) => command.run(environment),
             Self::List(command) => command.run(environment),
             Self::Run(command) => command.run(environment),

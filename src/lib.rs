@@ -8,7 +8,7 @@
 //! - [`session`]: entries folded into a session. Pure.
 //! - [`observation`]: one line in place of each piece of tool traffic. Pure.
 //! - [`bottle`]: a session as Markdown, and back. Pure.
-//! - [`pointer`]: the short text that hands a bottle to the next context. Pure.
+//! - [`mod@pointer`]: the short text that hands a bottle to the next context. Pure.
 //! - [`config`], [`paths`]: the environment, `config.toml`, and where everything lies.
 //! - [`sources`]: transcripts found and read.
 //! - [`store`]: `endless.db`: the owner, known files, what is forgotten or archived.

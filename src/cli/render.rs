@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    time::Instant,
 };
 
 use endless_watchers::{TailError, open_regular};
@@ -17,14 +17,8 @@ use super::{failure::Failure, list::without_dots, output, session};
 use crate::{
     bottle::{Bottle, Options, render},
     config::{Config, Environment},
-    files::{
-        self,
-        bottles::{self, Kept, Written},
-    },
-    paths::SessionId,
-    session::Session,
+    files::bottles::{self, Kept},
     sources::{ReadError, load::Loaded},
-    store::Store,
     text::{line::plain_line, privacy, time::Moment},
 };
 
@@ -61,22 +55,6 @@ Examples:
 
 Bottles lie in the state folder: ~/.endless/bottles/<session id>.md.";
 
-/// What was forgotten stays so: a tombstone is there to be heeded.
-fn refuse_forgotten(config: &Config, id: &SessionId) -> Result<(), Failure> {
-    let store = Store::open_read_only(&config.paths.database, PATIENCE);
-    let forgotten = store.is_ok_and(|store| store.is_forgotten(id.as_str()).unwrap_or(false));
-    if forgotten {
-        return Err(Failure::failed(format_args!(
-            "the session {id} was forgotten (`endless forget`): no bottle of it is kept; print it with \
-             --stdout"
-        )));
-    }
-    Ok(())
-}
-
-/// How long a busy database may take.
-const PATIENCE: Duration = Duration::from_millis(500);
-
 impl Render {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let started = Instant::now();
@@ -89,11 +67,10 @@ impl Render {
         } else if let Some(out) = &self.out {
             write_out(&environment.absolute(out), &loaded, &options, &config)?
         } else {
-            refuse_forgotten(&config, &loaded.id)?;
-            files::sweep(&config.paths, SystemTime::now());
-            bottles::keep(&config.paths, &loaded.id, &loaded.session, options)?.into()
+            session::refuse_forgotten(&config, &loaded.id, "print it with --stdout")?;
+            session::keep(&config, &loaded, options)?.into()
         };
-        warn(&loaded, &made);
+        session::warn(&loaded, &made.bottle, made.archived.as_deref());
         if self.json {
             return output::json(&Report::new(&loaded, &made, started));
         }
@@ -113,10 +90,7 @@ struct Made {
 
 impl From<Kept> for Made {
     fn from(kept: Kept) -> Self {
-        let archived = match kept.written {
-            Written::Replaced { archived } => archived,
-            Written::New | Written::Unchanged => None,
-        };
+        let archived = kept.archived().map(Path::to_owned);
         Self { bottle: kept.bottle, path: Some(kept.path), archived }
     }
 }
@@ -174,27 +148,6 @@ fn real_path(path: &Path) -> PathBuf {
         },
         None => without_dots(path),
     }
-}
-
-fn warn(loaded: &Loaded, made: &Made) {
-    if made.bottle.user + made.bottle.assistant == 0 {
-        output::note(if is_subagent(&loaded.session) {
-            "every row of this transcript is a subagent's (a sidechain): it has no messages of its \
-             own; render the session that called it"
-        } else {
-            "there is no message of a person or an agent in this transcript"
-        });
-    }
-    if let Some(archived) = &made.archived {
-        output::note(&format!(
-            "the old bottle had messages that the transcript has lost; it is now {}",
-            archived.display()
-        ));
-    }
-}
-
-fn is_subagent(session: &Session) -> bool {
-    session.items().is_empty() && session.counts.skipped.contains_key("sidechain")
 }
 
 /// What `--json` prints.

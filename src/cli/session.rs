@@ -1,16 +1,82 @@
 //! What commands share that are about one session.
 
-use std::{ffi::OsStr, path::Path};
+use std::{
+    ffi::OsStr,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use super::{failure::Failure, output};
 use crate::{
+    bottle::{Bottle, Options},
     config::{Config, Environment},
+    files::{
+        self,
+        bottles::{self, Kept},
+        forget::kept,
+    },
+    paths::SessionId,
+    session::Session,
     sources::{
         load::{LoadError, Loaded, load},
         transcripts::{FindError, Target, find},
     },
+    store::Store,
     transcript::Host,
 };
+
+/// How long a busy database may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What there is of a session that an argument names.
+pub(super) enum Source {
+    /// Its transcripts.
+    Transcripts(Target),
+    /// Only its bottle: bottles stay when their transcripts go.
+    Bottle(SessionId),
+}
+
+/// Finds the session that an argument names.
+pub(super) fn source(
+    argument: &OsStr,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Source, Failure> {
+    let path = environment.absolute(Path::new(argument));
+    let name = argument.to_string_lossy();
+    match find(&name, &path, &config.roots, &config.candidates) {
+        Ok(target) => Ok(Source::Transcripts(target)),
+        Err(error @ FindError::Unknown { .. }) => match left(&name, config)? {
+            Some(id) => Ok(Source::Bottle(id)),
+            None => Err(Failure::failed(error)),
+        },
+        Err(error @ FindError::Path(_)) => Err(Failure::failed(format_args!(
+            "{error}; give the path of a transcript, or an id from `endless list`"
+        ))),
+        Err(error @ (FindError::NoId(_) | FindError::Ambiguous { .. })) => {
+            Err(Failure::usage(error))
+        }
+    }
+}
+
+/// The bottle whose session has this id, or the only one whose id begins so.
+fn left(name: &str, config: &Config) -> Result<Option<SessionId>, Failure> {
+    let kept = kept(&config.paths).unwrap_or_default();
+    let bottles = kept.into_iter().filter(|(id, path)| *path == config.paths.bottle(id));
+    let mut fitting: Vec<_> =
+        bottles.map(|(id, _)| id).filter(|id| id.as_str().starts_with(name)).collect();
+    if let Some(exact) = fitting.iter().position(|id| id.as_str() == name) {
+        return Ok(Some(fitting.swap_remove(exact)));
+    }
+    match fitting.as_slice() {
+        [one, two, ..] => Err(Failure::usage(format_args!(
+            "`{name}` fits {} bottles without a transcript, give more of the id: {one}, {two}{}",
+            fitting.len(),
+            if fitting.len() > 2 { ", …" } else { "" }
+        ))),
+        _ => Ok(fitting.pop()),
+    }
+}
 
 /// Reads the session that an argument names.
 pub(super) fn open(
@@ -18,8 +84,19 @@ pub(super) fn open(
     config: &Config,
     environment: &Environment,
 ) -> Result<Loaded, Failure> {
-    let target = target(argument, config, environment)?;
-    let loaded = load(&target, Host::ClaudeCode).map_err(|error| match error {
+    match source(argument, config, environment)? {
+        Source::Transcripts(target) => read(&target),
+        Source::Bottle(id) => Err(Failure::failed(format_args!(
+            "the transcript of this session is gone; its bottle is {} (`endless pointer {id}` \
+             hands it to an agent)",
+            config.paths.bottle(&id).display()
+        ))),
+    }
+}
+
+/// Reads a session.
+pub(super) fn read(target: &Target) -> Result<Loaded, Failure> {
+    let loaded = load(target, Host::ClaudeCode).map_err(|error| match error {
         LoadError::NoId { .. } => Failure::usage(error),
         LoadError::Read(error) => error.into(),
     })?;
@@ -29,26 +106,46 @@ pub(super) fn open(
     Ok(loaded)
 }
 
-fn target(argument: &OsStr, config: &Config, environment: &Environment) -> Result<Target, Failure> {
-    let path = environment.absolute(Path::new(argument));
-    let name = argument.to_string_lossy();
-    find(&name, &path, &config.roots, &config.candidates).map_err(|error| match error {
-        FindError::Unknown { .. } => unknown(&error, argument, config),
-        FindError::Path(_) => Failure::failed(format_args!(
-            "{error}; give the path of a transcript, or an id from `endless list`"
-        )),
-        FindError::NoId(_) | FindError::Ambiguous { .. } => Failure::usage(error),
-    })
+/// What was forgotten stays so: a tombstone is there to be heeded.
+pub(super) fn refuse_forgotten(
+    config: &Config,
+    id: &SessionId,
+    instead: &str,
+) -> Result<(), Failure> {
+    let store = Store::open_read_only(&config.paths.database, PATIENCE);
+    let forgotten = store.is_ok_and(|store| store.is_forgotten(id.as_str()).unwrap_or(false));
+    if forgotten {
+        return Err(Failure::failed(format_args!(
+            "the session {id} was forgotten (`endless forget`): no bottle of it is kept; {instead}"
+        )));
+    }
+    Ok(())
 }
 
-/// Bottles stay when their transcripts go.
-fn unknown(error: &FindError, argument: &OsStr, config: &Config) -> Failure {
-    let id = argument.to_str().and_then(|name| name.parse().ok());
-    match id.map(|id| config.paths.bottle(&id)).filter(|path| path.is_file()) {
-        Some(bottle) => Failure::failed(format_args!(
-            "the transcript of this session is gone; its bottle is {}",
-            bottle.display()
-        )),
-        None => Failure::failed(error),
+/// Renders a session and keeps its bottle.
+pub(super) fn keep(config: &Config, loaded: &Loaded, options: Options) -> Result<Kept, Failure> {
+    files::sweep(&config.paths, SystemTime::now());
+    Ok(bottles::keep(&config.paths, &loaded.id, &loaded.session, options)?)
+}
+
+/// Says what a person should know of a rendering.
+pub(super) fn warn(loaded: &Loaded, bottle: &Bottle, archived: Option<&Path>) {
+    if bottle.user + bottle.assistant == 0 {
+        output::note(if is_subagent(&loaded.session) {
+            "every row of this transcript is a subagent's (a sidechain): it has no messages of its \
+             own; render the session that called it"
+        } else {
+            "there is no message of a person or an agent in this transcript"
+        });
     }
+    if let Some(archived) = archived {
+        output::note(&format!(
+            "the old bottle had messages that the transcript has lost; it is now {}",
+            archived.display()
+        ));
+    }
+}
+
+fn is_subagent(session: &Session) -> bool {
+    session.items().is_empty() && session.counts.skipped.contains_key("sidechain")
 }

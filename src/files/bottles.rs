@@ -106,6 +106,14 @@ pub struct Last {
 }
 
 impl Kept {
+    /// Where the old bottle lies that had words of its own.
+    pub fn archived(&self) -> Option<&Path> {
+        match &self.written {
+            Written::Replaced { archived } => archived.as_deref(),
+            Written::New | Written::Unchanged => None,
+        }
+    }
+
     /// What to remember for [`keep_growing`].
     pub fn last(&self) -> Last {
         Last { earlier: earlier_of(&self.bottle.text), content: self.content, file: self.file }

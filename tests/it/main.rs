@@ -7,6 +7,7 @@ mod harness;
 mod install;
 mod oracle;
 mod parser;
+mod pointer;
 mod service;
 mod status;
 mod tidy;
