@@ -99,6 +99,20 @@ pub struct Bottle {
     pub pending: usize,
 }
 
+impl Bottle {
+    /// What stays of it when the text goes.
+    pub fn about(&self, session: &Session, options: &Options) -> About {
+        About {
+            mode: self.mode,
+            lines: self.lines,
+            pages: self.pages.clone(),
+            legs: session.legs(),
+            rendered: options.rendered,
+            pending: self.pending,
+        }
+    }
+}
+
 /// Renders a session.
 pub fn render(session: &Session, options: &Options) -> Bottle {
     let layout = session.layout();

@@ -7,6 +7,7 @@
 //! file's place is replaced, never followed. Refuses: folders of others, or that others can write to.
 
 pub mod bottles;
+pub mod copies;
 pub mod forget;
 pub mod retention;
 

@@ -77,6 +77,11 @@ impl Paths {
         self.bottles.join(format!("{id}.md"))
     }
 
+    /// The copy of a session's bottle that its print `n` names.
+    pub fn copy(&self, id: &SessionId, n: u32) -> PathBuf {
+        self.bottles.join(format!("{id}@{n}.md"))
+    }
+
     /// Where a bottle of a session goes that is archived at this time (UTC milliseconds).
     pub fn archived(&self, milliseconds: i64, id: &SessionId) -> PathBuf {
         self.archive.join(format!("{milliseconds}-{id}.md"))
@@ -170,6 +175,7 @@ mod tests {
         let paths = Paths::new("/s");
         let id: SessionId = "a..b".parse().unwrap();
         assert_eq!(paths.bottle(&id), Path::new("/s/bottles/a..b.md"));
+        assert_eq!(paths.copy(&id, 2), Path::new("/s/bottles/a..b@2.md"));
         assert_eq!(paths.archived(7, &id), Path::new("/s/bottles/archive/7-a..b.md"));
         assert_eq!(SessionId::of_file(Path::new("/x/a..b.jsonl")), Some(id));
         assert_eq!(SessionId::of_file(Path::new("/x/a b.jsonl")), None);

@@ -2,7 +2,7 @@
 //!
 //! Two kinds of tables. The owner's (`owner`, `known_files`, `counters`) are written only by the
 //! service, in a transaction that first compares its [`Generation`] with the one in the database.
-//! The shared ones (`tombstones`, `archived`, `meta`) are written by anyone, each time in one
+//! The shared ones (`tombstones`, `archived`, `meta`, `deliveries`, `seals`) are written by anyone, each time in one
 //! conditional statement, and are asked again each time: nothing here is cached.
 //!
 //! Invariant: after an error, or a kill at any instruction, the database is as it was before the
@@ -11,6 +11,7 @@
 //! away the locks of this process). The folder is the caller's to make and to check.
 
 mod damaged;
+mod deliveries;
 mod error;
 mod known_files;
 mod meta;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Params, Row, Transaction, TransactionBehavior};
 
 pub use self::{
+    deliveries::{Cause, Claim, Delivery, Seal},
     error::StoreError,
     known_files::KnownFile,
     meta::INSTALLED_AT,

@@ -15,10 +15,10 @@ use std::{
 
 use endless_watchers::{TailError, open_regular};
 
-use super::{FileError, prepare, write_new, write_whole};
+use super::{FileError, copies, prepare, write_new, write_whole};
 use crate::{
     bottle::{
-        Bottle, Earlier, Item, Options, earlier_of, missing_from, read_back, render,
+        About, Bottle, Earlier, Item, Options, about, earlier_of, missing_from, read_back, render,
         same_but_rendered, without_rendered,
     },
     paths::{Paths, SessionId},
@@ -46,6 +46,7 @@ pub struct Kept {
     file: Option<Identity>,
     /// A hash of all but the time of rendering.
     content: u64,
+    about: About,
 }
 
 /// What became of a file.
@@ -85,7 +86,8 @@ pub fn keep(
     match write(&path, old.as_deref(), &bottle.text, archived.clone()) {
         Ok(written) => {
             let (file, content) = (identity(&path), content(&bottle.text));
-            Ok(Kept { bottle, path, written, file, content })
+            let about = bottle.about(session, &options);
+            Ok(Kept { bottle, path, written, file, content, about })
         }
         Err(error) => {
             // The old bottle stands where it stood: the archive would only gather copies of it.
@@ -103,6 +105,7 @@ pub struct Last {
     content: u64,
     /// Device and inode of the file; every bottle is a new one.
     file: Option<Identity>,
+    about: About,
 }
 
 impl Kept {
@@ -116,8 +119,69 @@ impl Kept {
 
     /// What to remember for [`keep_growing`].
     pub fn last(&self) -> Last {
-        Last { earlier: earlier_of(&self.bottle.text), content: self.content, file: self.file }
+        Last {
+            earlier: earlier_of(&self.bottle.text),
+            content: self.content,
+            file: self.file,
+            about: self.about.clone(),
+        }
     }
+}
+
+impl Last {
+    /// The bottle that lies there, whoever wrote it, and its text. None where there is none, or
+    /// this version does not know its like.
+    pub fn of_file(paths: &Paths, id: &SessionId) -> Result<Option<(Self, String)>, FileError> {
+        let path = paths.bottle(id);
+        let file = identity(&path);
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let Some(about) = about(&text) else { return Ok(None) };
+        let last = Self { earlier: earlier_of(&text), content: content(&text), file, about };
+        Ok(Some((last, text)))
+    }
+
+    /// The bottle without its text.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Whether the bottle is still the file that was written.
+    pub fn is_in_place(&self, paths: &Paths, id: &SessionId) -> bool {
+        self.file.is_some() && identity(&paths.bottle(id)) == self.file
+    }
+}
+
+/// What became of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// It is there.
+    Made,
+    /// There is a copy with this number.
+    Taken,
+    /// The bottle is not the one that was written last.
+    Replaced,
+}
+
+/// Copies the bottle that was written last, as its `n`-th copy. With `again` a copy that has the
+/// number is replaced.
+pub fn copy(
+    paths: &Paths,
+    id: &SessionId,
+    n: u32,
+    last: &Last,
+    again: bool,
+) -> Result<Copied, FileError> {
+    let _one_at_a_time = one_at_a_time(paths)?;
+    if !last.is_in_place(paths, id) {
+        return Ok(Copied::Replaced);
+    }
+    let (bottle, copy) = (paths.bottle(id), paths.copy(id, n));
+    if again {
+        drop(fs::remove_file(&copy));
+    }
+    let text = || read(&bottle).map(Option::unwrap_or_default);
+    let made = copies::link(&bottle, &copy, text)?;
+    Ok(if made { Copied::Made } else { Copied::Taken })
 }
 
 /// Keeps the bottle of a session whose last bottle this process wrote from the same file, which
@@ -146,7 +210,8 @@ pub fn keep_growing(
     write_whole(&path, &bottle.text)?;
     let file = identity(&path);
     let written = Written::Replaced { archived: None };
-    Ok(Some(Kept { bottle, path, written, file, content }))
+    let about = bottle.about(session, &options);
+    Ok(Some(Kept { bottle, path, written, file, content, about }))
 }
 
 /// Puts the bottle of a session into the archive: clear means forget. Nothing where there is none.
@@ -155,7 +220,9 @@ pub fn archive_now(paths: &Paths, id: &SessionId, now: Moment) -> Result<(), Fil
     let _one_at_a_time = one_at_a_time(paths)?;
     let Some(old) = read(&path)? else { return Ok(()) };
     archive(paths, id, &old, now)?;
-    fs::remove_file(&path).map_err(|source| FileError::Write { path, source })
+    fs::remove_file(&path).map_err(|source| FileError::Write { path, source })?;
+    copies::remove_all(paths, id);
+    Ok(())
 }
 
 /// Inodes are used again, times of change are not.
