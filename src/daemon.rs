@@ -8,6 +8,7 @@
 //! Invariant: bottles and database are written only while the lock is ours. Refuses: to run twice
 //! in one state folder.
 
+mod hint;
 mod lock;
 mod perform;
 mod ready;
@@ -30,7 +31,11 @@ pub use lock::{Holder, Lock, LockError};
 
 use crate::{
     config::{Config, ConfigError},
-    engine::{Engine, event::Event, request::Process},
+    engine::{
+        Engine,
+        event::Event,
+        request::{Process, Request},
+    },
     files::retention::{Swept, sweep_old},
     text::time::Moment,
 };
@@ -174,6 +179,15 @@ impl Service {
     }
 
     fn handle(&mut self, event: Event<Kept>) {
+        if let Event::Request(_, Request::Hook(hook)) = &event
+            && let Some(seen) = hint::hinted(hook, &self.roots)
+        {
+            self.tell(Event::Files(vec![seen]));
+        }
+        self.tell(event);
+    }
+
+    fn tell(&mut self, event: Event<Kept>) {
         for effect in self.engine.handle(event, now()) {
             self.perform(effect);
         }

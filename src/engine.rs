@@ -11,8 +11,11 @@
 
 pub mod delivery;
 pub mod event;
+mod flows;
+pub mod hook;
 pub mod request;
 mod schedule;
+mod seal;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -24,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use event::{Done, Effect, Event, FileSeen, RequestId, Task, TriggerFile};
 use request::{Reply, Request, WatchStatus};
 use schedule::Renders;
+use seal::Flow;
 use tracked::Tracked;
 
 use crate::{paths::SessionId, text::time::Moment};
@@ -84,6 +88,8 @@ pub struct Engine<K> {
     /// Sessions in memory.
     resident: BTreeSet<SessionId>,
     requests: BTreeMap<RequestId, Open>,
+    /// What events of the host have set off.
+    flows: BTreeMap<RequestId, Flow>,
     watch: WatchStatus,
     renders: Renders,
     troubles: BTreeMap<&'static str, String>,
@@ -124,6 +130,7 @@ impl<K> Engine<K> {
             active: BTreeSet::new(),
             resident: BTreeSet::new(),
             requests: BTreeMap::new(),
+            flows: BTreeMap::new(),
             watch: WatchStatus::default(),
             renders: Renders::default(),
             troubles: BTreeMap::new(),
@@ -164,7 +171,7 @@ impl<K> Engine<K> {
             }
             Event::Resynced(token) => self.resynced(token, now, &mut effects),
             Event::Request(id, request) => self.request(id, request, now, &mut effects),
-            Event::HungUp(id) => drop(self.requests.remove(&id)),
+            Event::HungUp(id) => self.hung_up(id),
             Event::Done(done) => self.done(*done, now, &mut effects),
             Event::Stored(Ok(())) => drop(self.troubles.remove("store")),
             Event::Stored(Err(why)) => drop(self.troubles.insert("store", why)),
@@ -183,7 +190,8 @@ impl<K> Engine<K> {
         if self.jobs >= self.settings.workers {
             return None;
         }
-        self.active().filter_map(|tracked| tracked.due(&self.renders)).min()
+        let sessions = self.active().filter_map(|tracked| tracked.due(&self.renders));
+        sessions.chain(self.flows_due()).min()
     }
 
     fn active(&self) -> impl Iterator<Item = &Tracked<K>> {
@@ -266,6 +274,9 @@ impl<K> Engine<K> {
                     self.requests.insert(id, Open { wait: Wait::Hot, ..open });
                     self.answer_synced(now, effects);
                 }
+                Request::Seal { session, timeout } => {
+                    self.seal(id, session, timeout, true, now, effects);
+                }
                 request => self.of_session(id, request, true, effects),
             }
         }
@@ -289,6 +300,10 @@ impl<K> Engine<K> {
             Request::Sessions {} => {
                 effects.push(Effect::Reply(id, Reply::Sessions(self.all_sessions(now))));
             }
+            Request::Hook(event) => self.hook(id, *event, now, effects),
+            Request::Seal { session, timeout } => {
+                self.seal(id, session, timeout, false, now, effects);
+            }
             Request::Shutdown {} => {
                 self.stopping = true;
                 effects.push(Effect::Reply(id, Reply::Done));
@@ -311,7 +326,11 @@ impl<K> Engine<K> {
             Request::Flush { session } => (session, Task::Read),
             Request::Archive { session } => (session, Task::Archive),
             Request::Forget { session } => (session, Task::Forget),
-            Request::Status { .. } | Request::Sessions {} | Request::Shutdown {} => return,
+            Request::Status { .. }
+            | Request::Sessions {}
+            | Request::Seal { .. }
+            | Request::Hook(_)
+            | Request::Shutdown {} => return,
         };
         match self.find(name) {
             Ok(session) => {
@@ -342,9 +361,11 @@ impl<K> Engine<K> {
         }
     }
 
-    fn done(&mut self, done: Done<K>, now: Moment, effects: &mut Vec<Effect<K>>) {
+    fn done(&mut self, mut done: Done<K>, now: Moment, effects: &mut Vec<Effect<K>>) {
         self.jobs -= 1;
         let (id, task) = (done.id.clone(), done.task);
+        let errand = done.errand.take();
+        let length = done.read.as_ref().map_or(0, |read| read.bytes);
         if let Some(Ok(wrote)) = &done.written {
             self.renders.took(wrote.took, now);
             self.written += u64::from(wrote.changed);
@@ -356,10 +377,16 @@ impl<K> Engine<K> {
             }
             self.active.remove(&id);
             self.resident.remove(&id);
-        } else if let Some(paths) = self.change(&id, |tracked| tracked.done(done, now)) {
-            effects.extend(paths.into_iter().map(Effect::RemoveTrigger));
+        } else if let Some(files) = self.change(&id, |tracked| tracked.done(done, now)) {
+            if files.iter().any(|file| file.arms(now)) {
+                self.seal_unasked(&id, now);
+            }
+            effects.extend(files.into_iter().map(Effect::RemoveTrigger));
         }
         self.answer_session(&id, task, now, effects);
+        if let Some((flow, outcome)) = errand {
+            self.flow_done(flow, outcome, length, now, effects);
+        }
         self.answer_synced(now, effects);
         self.keep_to_the_budget();
     }
@@ -418,6 +445,7 @@ impl<K> Engine<K> {
     fn clock_set_back(&mut self, now: Moment) {
         self.renders.clock_set_back(now);
         self.sessions.values_mut().for_each(|tracked| tracked.clock_set_back(now));
+        self.flows.values_mut().for_each(|flow| flow.clock_set_back(now));
     }
 
     fn tick(&mut self, now: Moment) {
@@ -452,10 +480,15 @@ impl<K> Engine<K> {
     /// changes.
     fn pump(&mut self, now: Moment, effects: &mut Vec<Effect<K>>) {
         while self.jobs < self.settings.workers {
-            let Some((id, task)) = self.next_job(now) else { break };
-            let Some(job) = self.change(&id, |tracked| tracked.start(id.clone(), task)) else {
-                break;
+            let (id, task, errand) = match self.next_errand(now) {
+                Some((id, task, errand)) => (id, task, Some(errand)),
+                None => match self.next_job(now) {
+                    Some((id, task)) => (id, task, None),
+                    None => break,
+                },
             };
+            let job = self.change(&id, |tracked| tracked.start(id.clone(), task, errand));
+            let Some(job) = job else { break };
             effects.push(Effect::Work(Box::new(job)));
             self.jobs += 1;
         }

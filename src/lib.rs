@@ -13,6 +13,7 @@
 //! - [`sources`]: transcripts found and read.
 //! - [`store`]: `endless.db`: the owner, known files, what is forgotten or archived.
 //! - [`files`]: bottles written whole, and the archive.
+//! - [`deliver`]: one print of a pointer: the right to it, its copy, its text.
 //! - [`engine`]: what the service knows and wants done next. Pure.
 //! - [`daemon`]: the service: one loop, workers, socket, signals.
 //! - [`client`]: asks the service, quickly or not at all.
@@ -23,6 +24,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod daemon;
+pub mod deliver;
 pub mod engine;
 pub mod files;
 pub mod install;

@@ -67,6 +67,7 @@ pub(super) fn start(
         rules: rules.clone(),
         lock: Arc::clone(&lock),
         database: Arc::clone(&state.database),
+        installed: state.installed,
     };
     let workers = (0..WORKERS)
         .map(|number| Worker::start(number, queue.clone(), sender.clone(), tools.clone()))

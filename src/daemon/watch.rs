@@ -6,7 +6,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use endless_watchers::{Layout, Seen, WatchEvent, WatchMode, WatcherConfig};
+use endless_watchers::{Layout, Seen, TriggerVerb, WatchEvent, WatchMode, WatcherConfig};
 
 use crate::{
     config::Config,
@@ -51,7 +51,8 @@ impl Translator {
             ),
             WatchEvent::Trigger(trigger) => {
                 let touched = nanoseconds(trigger.modified);
-                let file = TriggerFile { path: trigger.path, touched };
+                let seal = trigger.verb == TriggerVerb::Seal;
+                let file = TriggerFile { path: trigger.path, touched, seal };
                 Event::Trigger(trigger.session.parse().ok()?, file)
             }
             WatchEvent::Mode(mode) => Event::Watching(status(&mode)),

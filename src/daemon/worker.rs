@@ -3,6 +3,8 @@
 //! A job carries what was kept of its session and brings it back, so that nobody shares anything.
 //! A session that grew since its last bottle is rendered and written straight; one that was read
 //! anew has its old bottle read back first (the archive rule).
+mod errand;
+
 use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -12,6 +14,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender};
+use errand::Scene;
 
 use super::{Lock, Wake, now};
 use crate::{
@@ -41,6 +44,16 @@ const WITHOUT_DATABASE: &str = "this can't be remembered without the database, w
 pub(super) struct Kept {
     reader: Reader,
     last: Option<Last>,
+    /// The zone of the last bottle, where that lacks nothing of the session.
+    current: Option<Zone>,
+    /// What was noted of its deliveries: boundaries, arrivals and calls.
+    noted: (usize, usize, usize),
+}
+
+impl Kept {
+    fn new(reader: Reader) -> Self {
+        Self { reader, last: None, current: None, noted: (0, 0, 0) }
+    }
 }
 
 impl std::fmt::Debug for Kept {
@@ -70,6 +83,8 @@ pub(super) struct Tools {
     pub(super) rules: Rules,
     pub(super) lock: Arc<Lock>,
     pub(super) database: Database,
+    /// When Endless was installed.
+    pub(super) installed: crate::text::time::Moment,
 }
 
 /// What the configuration says of bottles; it may be read again at any time.
@@ -130,7 +145,7 @@ impl Drop for Worker {
 
 impl Tools {
     fn work(&self, job: Job<Kept>, wakes: &Sender<Wake>) -> Done<Kept> {
-        let (id, task, files) = (job.id, job.task, job.files);
+        let (id, task, files, errand) = (job.id, job.task, job.files, job.errand);
         if task == Task::Forget {
             return self.forget(id);
         }
@@ -143,7 +158,13 @@ impl Tools {
             (Task::Archive, Ok(_), kept) => self.archive(&id, kept.as_ref()).err().map(Err),
             _ => None,
         };
-        Done { id, kept, task, read, written }
+        self.note(&id, kept.as_mut());
+        let errand = errand.map(|(flow, errand)| {
+            let (kept, written) = (kept.as_ref(), written.as_ref());
+            let scene = Scene { id: &id, files: &files, kept, read: &read, written };
+            (flow, self.errand(errand, &scene))
+        });
+        Done { id, kept, task, read, written, errand }
     }
 
     /// Reads a session to its end.
@@ -175,9 +196,9 @@ impl Tools {
         if !kept.as_ref().is_some_and(is_same) {
             let session = Session::new(id.as_str(), Host::ClaudeCode);
             let reader = Reader::Live(Box::new(Live::new(file, session, 0)));
-            *kept = Some(Kept { reader, last: None });
+            *kept = Some(Kept::new(reader));
         }
-        let Some(Kept { reader: Reader::Live(live), last }) = kept else {
+        let Some(Kept { reader: Reader::Live(live), last, current, .. }) = kept else {
             return Ok((0, 0, false));
         };
         let reading = live.read().map_err(|error| in_full(&error))?;
@@ -186,6 +207,9 @@ impl Tools {
         }
         let whole_last_line = reading.waiting > 0 && live.now().1 == 0;
         let grown = reading.grown || whole_last_line || last.is_none();
+        if grown {
+            *current = None;
+        }
         Ok((reading.length, if whole_last_line { 0 } else { reading.waiting }, grown))
     }
 
@@ -198,7 +222,7 @@ impl Tools {
         let target = Target { id: Some(id.clone()), files: files.to_owned() };
         let loaded = load(&target, Host::ClaudeCode).map_err(|error| in_full(&error))?;
         let reader = Reader::Whole(Box::new(loaded.session));
-        *kept = Some(Kept { reader, last: None });
+        *kept = Some(Kept::new(reader));
         Ok((loaded.bytes, loaded.torn, true))
     }
 
@@ -240,7 +264,11 @@ impl Tools {
 
     fn render(&self, id: &SessionId, kept: &mut Kept) -> Result<Wrote, String> {
         let began = Instant::now();
-        let options = Options { zone: self.rules.zone(), rendered: now(), earlier: None };
+        if let Some(bytes) = self.is_current(id, kept) {
+            return Ok(Wrote { path: self.paths.bottle(id), bytes, changed: false, took: 0 });
+        }
+        let zone = self.rules.zone();
+        let options = Options { zone: zone.clone(), rendered: now(), earlier: None };
         let path = self.paths.bottle(id);
         if std::fs::symlink_metadata(&path).is_err() {
             // Somebody removed it.
@@ -252,16 +280,25 @@ impl Tools {
             None => bottles::keep(&self.paths, id, &session, options).map(Some),
         };
         let result = result.map_err(|error| in_full(&error))?;
+        drop(session);
         let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        kept.current = Some(zone);
         let Some(new) = result else {
             let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
             return Ok(Wrote { path, bytes, changed: false, took });
         };
         let (last, bytes) = (new.last(), new.bottle.text.len() as u64);
         let changed = new.written != bottles::Written::Unchanged;
-        drop(session);
         kept.last = Some(last);
         Ok(Wrote { path, bytes, changed, took })
+    }
+
+    /// Bytes of the bottle, where it is the file that was written last and lacks nothing.
+    fn is_current(&self, id: &SessionId, kept: &Kept) -> Option<u64> {
+        let last = kept.last.as_ref()?;
+        last.is_in_place(&self.paths, id).then_some(())?;
+        let data = std::fs::metadata(self.paths.bottle(id)).ok()?;
+        (kept.current.as_ref() == Some(&self.rules.zone())).then_some(data.len())
     }
 
     /// Notes that the bottle covers its transcript as it was `before` it was read. One that changed
@@ -312,12 +349,13 @@ impl Tools {
             let mut database = self.database.lock().map_err(|_| "a worker panicked".to_owned())?;
             let (store, generation) = database.as_mut().ok_or(WITHOUT_DATABASE)?;
             store.forget(id.as_str(), now()).map_err(|error| in_full(&error))?;
+            store.forget_deliveries(id.as_str()).map_err(|error| in_full(&error))?;
             let removed = store.remove_known_files_of(*generation, id.as_str());
             removed.map_err(|error| in_full(&error))?;
             forget(&self.paths, &id).map_err(|error| in_full(&error))
         })();
         let read = result.map(|_| Read::default());
-        Done { id, kept: None, task: Task::Forget, read, written: None }
+        Done { id, kept: None, task: Task::Forget, read, written: None, errand: None }
     }
 }
 

@@ -57,7 +57,8 @@ pub fn bind(prints: &[Print], boundaries: &[Boundary]) -> Vec<(u32, String)> {
         let between =
             |print: &&Print| after.is_none_or(|after| print.length > after) && print.length <= end;
         // A second print for a boundary is made behind it.
-        let is_first = |print: &Print| print.boundary.as_ref() == Some(&name) && print.length <= end;
+        let is_first =
+            |print: &Print| print.boundary.as_ref() == Some(&name) && print.length <= end;
         let has_one = prints.iter().any(is_first);
         let free = prints.iter().filter(|print| print.boundary.is_none()).filter(between);
         if let Some(newest) = free.max_by_key(|print| print.n).filter(|_| !has_one) {
@@ -93,8 +94,8 @@ impl Evidence<'_> {
     /// It happened here, and after Endless was installed.
     fn is_own(&self, boundary: &Boundary) -> bool {
         let Some(time) = boundary.time else { return false };
-        let is_copied = boundary.copied
-            || self.born.is_some_and(|born| time.0.saturating_add(SLACK) < born.0);
+        let is_copied =
+            boundary.copied || self.born.is_some_and(|born| time.0.saturating_add(SLACK) < born.0);
         time > self.installed && !is_copied
     }
 
@@ -107,9 +108,10 @@ impl Evidence<'_> {
 
     /// The agent went on behind the boundary and behind the print, and the pointer is not there.
     fn is_missed(&self, boundary: &Boundary, print: &Print) -> bool {
-        let went_on = self.proof.newest_answer().is_some_and(|answer| {
-            answer > boundary.place.offset && answer >= print.length
-        });
+        let went_on = self
+            .proof
+            .newest_answer()
+            .is_some_and(|answer| answer > boundary.place.offset && answer >= print.length);
         went_on && self.arrivals().all(|(n, _)| n != print.n)
     }
 

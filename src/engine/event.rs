@@ -7,9 +7,14 @@ use std::path::PathBuf;
 
 use super::{
     Limits,
+    hook::{PrintReply, SealReply},
     request::{BottleStatus, Facts, Reply, Request, WatchStatus},
 };
-use crate::{paths::SessionId, text::time::Moment};
+use crate::{
+    paths::SessionId,
+    session::flush::{Barrier, Held},
+    text::time::Moment,
+};
 
 /// Names a request while it is open.
 pub type RequestId = u64;
@@ -56,7 +61,20 @@ pub struct TriggerFile {
     pub path: PathBuf,
     /// When it was touched, in nanoseconds since the epoch.
     pub touched: u128,
+    /// It asks for a seal.
+    pub seal: bool,
 }
+
+impl TriggerFile {
+    /// It asks for a seal, and was touched lately enough that the asker may still wait for it.
+    pub(super) fn arms(&self, now: Moment) -> bool {
+        let now = u128::try_from(now.0).unwrap_or(0) * 1_000_000;
+        self.seal && now.abs_diff(self.touched) <= ARMED
+    }
+}
+
+/// How long a trigger file asks for a seal, in nanoseconds.
+const ARMED: u128 = 60_000_000_000;
 
 /// A transcript as the watcher last saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +117,62 @@ pub struct Job<K> {
     pub kept: Option<K>,
     /// What to do.
     pub task: Task,
+    /// What to do besides, and for whom.
+    pub errand: Option<(RequestId, Errand)>,
+}
+
+/// What a job does for a flow, once the transcript was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Errand {
+    /// Nothing more than its task.
+    Nothing,
+    /// Say whether this holds.
+    Look(Barrier),
+    /// Record the seal.
+    Seal {
+        /// What asked for it.
+        cause: String,
+        /// The barrier held.
+        held: bool,
+        /// When the flow began.
+        began: Moment,
+    },
+    /// Say whether a pointer of this session stands in the transcript, copied there by a fork.
+    Linked {
+        /// The other session.
+        parent: String,
+    },
+    /// Claim the right to print, make the copy, and compose the pointer.
+    Print {
+        /// The hook's own random number.
+        token: String,
+    },
+    /// The same, if a pointer is due.
+    Due {
+        /// The hook's own random number.
+        token: String,
+        /// The session is resumed: print it too where the transcript is gone.
+        resumed: bool,
+        /// Print it in any case.
+        always: bool,
+    },
+}
+
+/// What an errand gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing was asked.
+    Nothing,
+    /// Whether the barrier holds.
+    Looked(Held),
+    /// The bottle that was sealed.
+    Sealed(SealReply),
+    /// Whether the sessions are linked.
+    Allowed(bool),
+    /// The pointer; none where there is nothing to print, or another hook prints.
+    Printed(Option<PrintReply>),
+    /// It could not be done; whoever asked may do it itself.
+    Failed(String),
 }
 
 /// What a job is for; the later ones include or outweigh the earlier.
@@ -127,6 +201,8 @@ pub struct Done<K> {
     pub read: Result<Read, String>,
     /// What writing gave; none where nothing was to be written.
     pub written: Option<Result<Wrote, String>>,
+    /// What the errand gave, and for whom.
+    pub errand: Option<(RequestId, Outcome)>,
 }
 
 /// A transcript was read to its end.

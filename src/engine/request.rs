@@ -5,6 +5,8 @@
 //! says so, whatever else it sent.
 use serde::{Deserialize, Serialize};
 
+use super::hook::{HookEvent, PrintReply, SealReply};
+
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
 
@@ -33,6 +35,17 @@ pub enum Request {
         /// Id or unique prefix.
         session: String,
     },
+    /// Read the transcript until the host has written all that it told of, write the bottle, and
+    /// record the seal.
+    Seal {
+        /// Id or unique prefix.
+        session: String,
+        /// How long it may wait for tool calls to be covered, in milliseconds.
+        #[serde(default)]
+        timeout: Option<u64>,
+    },
+    /// What a hook tells.
+    Hook(Box<HookEvent>),
     /// Put the bottle into the archive; it is rendered again after new words only.
     Archive {
         /// Id or unique prefix.
@@ -57,6 +70,12 @@ pub enum Reply {
     Sessions(Vec<SessionStatus>),
     /// To [`Request::Render`] and [`Request::Flush`].
     Session(Box<SessionStatus>),
+    /// To [`Request::Seal`].
+    Seal(SealReply),
+    /// To [`Request::Hook`]: what it is to print, if anything.
+    Print(Option<PrintReply>),
+    /// To a hook that asks whether the agent may read a file.
+    Allowed(bool),
     /// It is done.
     Done,
     /// It can't be done; the words are for a person.

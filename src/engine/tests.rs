@@ -1,100 +1,15 @@
 //! Traces: events in, effects out.
+pub(super) mod bench;
+
+use bench::{Bench, id, seen, trigger, with_budget};
+
 use super::{
-    event::{Done, Effect, Event, FileSeen, Job, Read, Task, Wrote},
-    request::{BottleStatus, Facts, Reply, Request, Source},
+    event::{Done, Event, Job, Read, Task},
+    request::{BottleStatus, Reply, Request, Source},
     *,
 };
 
 const HOUR: i64 = 3_600_000;
-
-fn id(name: &str) -> SessionId {
-    name.parse().expect("an id")
-}
-
-fn trigger(path: &str) -> TriggerFile {
-    TriggerFile { path: path.into(), touched: 1 }
-}
-
-fn seen(name: &str, length: u64, modified: i64) -> FileSeen {
-    FileSeen {
-        id: id(name),
-        path: format!("/p/{name}.jsonl").into(),
-        length,
-        modified: Moment(modified),
-        unchanged: false,
-    }
-}
-
-fn with_budget(budget: u64) -> Settings {
-    let limits = Limits { budget, ..Settings::default().limits };
-    Settings { limits, ..Settings::default() }
-}
-
-/// An engine with a worker that does everything right.
-struct Bench {
-    engine: Engine<u32>,
-    now: i64,
-    jobs: Vec<Job<u32>>,
-    replies: Vec<(RequestId, Reply)>,
-    other: Vec<String>,
-}
-
-impl Bench {
-    fn new(settings: Settings) -> Self {
-        let (jobs, replies, other) = (Vec::new(), Vec::new(), Vec::new());
-        Self { engine: Engine::new(settings), now: 10 * HOUR, jobs, replies, other }
-    }
-
-    fn listed() -> Self {
-        let mut bench = Self::new(Settings::default());
-        bench.send(Event::Resynced(0));
-        bench
-    }
-
-    fn send(&mut self, event: Event<u32>) {
-        for effect in self.engine.handle(event, Moment(self.now)) {
-            match effect {
-                Effect::Work(job) => self.jobs.push(*job),
-                Effect::Reply(id, reply) => self.replies.push((id, reply)),
-                Effect::RemoveTrigger(file) => {
-                    self.other.push(format!("RemoveTrigger({})", file.path.display()));
-                }
-                other => self.other.push(format!("{other:?}")),
-            }
-        }
-    }
-
-    fn wait(&mut self, milliseconds: i64) {
-        self.now += milliseconds;
-        self.send(Event::Tick);
-    }
-
-    /// What the jobs given out so far are, and lets them succeed.
-    fn work(&mut self) -> Vec<(String, Task)> {
-        let mut done = Vec::new();
-        while !self.jobs.is_empty() {
-            let job = self.jobs.remove(0);
-            done.push((job.id.to_string(), job.task));
-            self.finish(job, Ok(()), Ok(()));
-        }
-        done
-    }
-
-    fn finish(&mut self, job: Job<u32>, read: Result<(), &str>, write: Result<(), &str>) {
-        let facts = Facts { user: 1, assistant: 1, kept: 100, ..Facts::default() };
-        let writes = job.task == Task::Write && read.is_ok();
-        let wrote = Wrote { path: "/b".into(), bytes: 1_000, changed: true, took: 1 };
-        self.send(Event::Done(Box::new(Done {
-            id: job.id,
-            kept: Some(job.kept.unwrap_or_default() + 1),
-            task: job.task,
-            read: read
-                .map(|()| Read { bytes: 10, grown: true, facts: Some(facts) })
-                .map_err(str::to_owned),
-            written: writes.then(|| write.map(|()| wrote).map_err(str::to_owned)),
-        })));
-    }
-}
 
 #[test]
 fn a_change_is_read_and_written_at_once_then_gathered() {
@@ -392,7 +307,7 @@ fn a_session_that_is_excluded_from_now_on_is_not_tried_for_ever() {
     bench.wait(1_000);
     let Job { id, kept, task, .. } = bench.jobs.remove(0);
     let read = Ok(Read { grown: false, ..Read::default() });
-    bench.send(Event::Done(Box::new(Done { id, kept, task, read, written: None })));
+    bench.send(Event::Done(Box::new(Done { id, kept, task, read, written: None, errand: None })));
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.engine.next_wake(), None);
 }

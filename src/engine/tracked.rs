@@ -2,11 +2,11 @@
 use std::path::Path;
 
 use super::{
-    event::{Done, FileSeen, Job, Task, TriggerFile},
+    event::{Done, Errand, FileSeen, Job, RequestId, Task, TriggerFile},
     request::{BottleStatus, Facts},
     schedule::Renders,
 };
-use crate::{paths::SessionId, text::time::Moment};
+use crate::{paths::SessionId, session::flush::Announced, text::time::Moment};
 
 /// How long after a failure the same is tried again, in milliseconds.
 const RETRY: i64 = 5_000;
@@ -37,6 +37,12 @@ pub(super) struct Tracked<K> {
     pub(super) trouble: Option<String>,
     not_before: Moment,
     used: Moment,
+    /// The prompt that the host told of last.
+    pub(super) announced: Option<Announced>,
+    /// The host's id of the turn that it belongs to.
+    prompt_id: Option<String>,
+    /// Bytes before the last words of the turn whose end was seen last.
+    pub(super) turn: Option<u64>,
 }
 
 impl<K> Default for Tracked<K> {
@@ -60,6 +66,9 @@ impl<K> Default for Tracked<K> {
             trouble: None,
             not_before: Moment(0),
             used: Moment(0),
+            announced: None,
+            prompt_id: None,
+            turn: None,
         }
     }
 }
@@ -255,12 +264,34 @@ impl<K> Tracked<K> {
         (self.asked.is_some(), self.newest)
     }
 
-    pub(super) fn start(&mut self, id: SessionId, task: Task) -> Job<K> {
-        self.asked = None;
+    /// The host told of a prompt. One that is typed while the agent works carries the id of the turn
+    /// that runs (fact), which proves nothing: it is known by its words alone.
+    pub(super) fn announce(&mut self, mut prompt: Announced) {
+        let turn = self.prompt_id.clone();
+        self.prompt_id.clone_from(&prompt.id);
+        if prompt.id == turn {
+            prompt.id = None;
+        }
+        self.announced = Some(prompt);
+    }
+
+    /// Nothing is under way, so that a job may begin.
+    pub(super) fn is_free(&self) -> bool {
+        self.running.is_none()
+    }
+
+    pub(super) fn start(
+        &mut self,
+        id: SessionId,
+        task: Task,
+        errand: Option<(RequestId, Errand)>,
+    ) -> Job<K> {
+        // What an errand reads or writes is not more than what others ask for.
+        self.asked = self.asked.filter(|asked| errand.is_some() && *asked > task);
         self.behind = false;
         self.running = Some(task);
         let files = self.files.iter().map(|file| file.path.clone()).collect();
-        Job { id, files, kept: self.kept.take(), task }
+        Job { id, files, kept: self.kept.take(), task, errand }
     }
 
     /// A job is done: the trigger files that have had their effect.

@@ -160,7 +160,10 @@ mod tests {
                  older of the two",
             ),
             (br#"{"protocol":1}"#, "not understood: missing field `request`"),
-            (br#"{"protocol":1,"request":{"seal":{}}}"#, "unknown variant `seal`, expected one of"),
+            (
+                br#"{"protocol":1,"request":{"unseal":{}}}"#,
+                "unknown variant `unseal`, expected one of",
+            ),
             (br#"{"protocol":1,"request":{"status":{"a":1}}}"#, "unknown field `a`, expected"),
             (br#"{"protocol":1,"request":{"sessions":{}},"x":0}"#, "unknown field `x`"),
         ] {

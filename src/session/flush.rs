@@ -20,6 +20,8 @@ pub enum Barrier {
     Nothing,
     /// This prompt, where one was announced, and the result of every call.
     Prompt(Option<Announced>),
+    /// A pointer of this other session, which a fork copies.
+    Linked(String),
     /// The end of a turn: the latest one ends with these words of the agent.
     Turn {
         /// The words, or their end.
@@ -56,6 +58,11 @@ impl Session {
             Barrier::Prompt(announced) => {
                 let is_there = announced.as_ref().is_none_or(|prompt| self.has_prompt(prompt));
                 Held { holds: is_there && self.ledger.running() == 0, turn: None }
+            }
+            Barrier::Linked(parent) => {
+                let mut arrivals = self.proof.arrivals().iter();
+                let holds = arrivals.any(|arrival| arrival.session == *parent);
+                Held { holds, turn: None }
             }
             Barrier::Turn { words, recorded } => {
                 let turn = self.ended_turn(words, *recorded);
@@ -122,13 +129,15 @@ mod tests {
         session
     }
 
-    const PROMPT: &str = r#"{"type":"user","uuid":"1","promptId":"p1","message":{"content":"do it"}}"#;
-    const ANSWER: &str =
-        r#"{"type":"assistant","uuid":"2","message":{"id":"m","content":[{"type":"text","text":"Done.\n"}]}}"#;
+    const PROMPT: &str =
+        r#"{"type":"user","uuid":"1","promptId":"p1","message":{"content":"do it"}}"#;
+    const ANSWER: &str = r#"{"type":"assistant","uuid":"2","message":{"id":"m","content":[{"type":"text","text":"Done.\n"}]}}"#;
     const CALL: &str = r#"{"type":"assistant","uuid":"3","message":{"id":"m","content":[{"type":"tool_use","id":"c","name":"Bash","input":{"command":"ls"}}]}}"#;
     const RESULT: &str = r#"{"type":"user","uuid":"4","promptId":"p1","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"a"}]}}"#;
-    const NEXT: &str = r#"{"type":"user","uuid":"5","promptId":"p2","message":{"content":"and that"}}"#;
-    const QUEUED: &str = r#"{"type":"queue-operation","operation":"enqueue","content":"and  that"}"#;
+    const NEXT: &str =
+        r#"{"type":"user","uuid":"5","promptId":"p2","message":{"content":"and that"}}"#;
+    const QUEUED: &str =
+        r#"{"type":"queue-operation","operation":"enqueue","content":"and  that"}"#;
 
     fn announced(id: Option<&str>, words: &str) -> Barrier {
         let words = crate::text::line::words_key(words);

@@ -7,7 +7,9 @@ use std::{
     ops::Range,
 };
 
-use super::{Item, ItemKind, Mark, Said, Session, Span, proof::Boundary, queue::Waiting, rows::Node};
+use super::{
+    Item, ItemKind, Mark, Said, Session, Span, proof::Boundary, queue::Waiting, rows::Node,
+};
 use crate::{
     text::{
         line::{normalise, words_key},

@@ -8,12 +8,16 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use endless_watchers::open_regular;
 
 use super::ReadError;
-use crate::paths::{BadId, SessionId};
+use crate::{
+    paths::{BadId, SessionId},
+    text::time::Moment,
+};
 
 /// Where claude-mem lets its own agents work; the end of their folders' names.
 pub const OBSERVERS: &str = "observer-sessions";
@@ -30,6 +34,27 @@ pub struct Scan {
     pub unreadable: usize,
     /// Folders and transcripts that are links; they are not followed.
     pub links: usize,
+}
+
+/// The transcripts of one session: a look into each project folder, and no listing of files.
+pub fn of_session(roots: &[PathBuf], id: &SessionId) -> Vec<PathBuf> {
+    let name = format!("{id}.jsonl");
+    let projects = roots.iter().flat_map(|root| fs::read_dir(root.join("projects")));
+    let folders = projects.flatten().flatten();
+    let real = folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let files = real.map(|entry| entry.path().join(&name));
+    files.filter(|path| session_of(path).is_some() && is_file(path)).collect()
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|data| data.is_file())
+}
+
+/// When a transcript was made, where the file system tells: rows that are older were copied into it.
+pub fn born(path: &Path) -> Option<Moment> {
+    let made = fs::symlink_metadata(path).and_then(|data| data.created()).ok()?;
+    let since = made.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Moment)
 }
 
 /// Lists the transcripts of `roots`.

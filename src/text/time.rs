@@ -82,7 +82,7 @@ fn other(text: &str) -> Option<Moment> {
 }
 
 /// The zone that times are shown in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     zone: TimeZone,
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a sandbox that can't be set up is a failed test")]
 #![expect(clippy::needless_pass_by_value, reason = "callers write `json!` in place")]
 
+#[path = "harness/running.rs"]
 mod running;
 
 use std::{

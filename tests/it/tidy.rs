@@ -20,6 +20,7 @@ const PURE: &[&str] = &[
     "src/pointer.rs",
     "src/engine",
     "src/engine.rs",
+    "src/client/hook/payload.rs",
     "watchers/src/lines.rs",
 ];
 
@@ -125,14 +126,21 @@ const LAYERS: &[(&str, &[&str])] = &[
             "paths",
         ],
     ),
-    ("engine", &["store", "sources", "files", "client", "daemon", "install", "cli", "config"]),
-    ("store", &["engine", "sources", "files", "client", "daemon", "install", "cli", "config"]),
+    (
+        "engine",
+        &["deliver", "store", "sources", "files", "client", "daemon", "install", "cli", "config"],
+    ),
+    (
+        "store",
+        &["deliver", "engine", "sources", "files", "client", "daemon", "install", "cli", "config"],
+    ),
     (
         "sources",
         &["bottle", "pointer", "engine", "store", "files", "client", "daemon", "install", "cli"],
     ),
-    ("files", &["engine", "store", "sources", "client", "daemon", "install", "cli"]),
-    ("client", &["daemon", "install", "cli", "store"]),
+    ("files", &["deliver", "engine", "store", "sources", "client", "daemon", "install", "cli"]),
+    ("deliver", &["sources", "client", "daemon", "install", "cli", "config"]),
+    ("client", &["daemon", "install", "cli"]),
     ("daemon", &["client", "install", "cli"]),
     ("install", &["cli", "daemon"]),
 ];

@@ -167,7 +167,7 @@ fn what_is_not_understood_is_refused_with_a_reason() {
         (&b"status\n"[..], "the line is no JSON object: expected value"),
         (b"\n", "the line is no JSON object: EOF"),
         (b"{\"protocol\":1,\"request\":\"\xff\"}\n", "the line is not UTF-8"),
-        (b"{\"protocol\":1,\"request\":{\"seal\":{}}}\n", "unknown variant `seal`"),
+        (b"{\"protocol\":1,\"request\":{\"unseal\":{}}}\n", "unknown variant `unseal`"),
         (b"{\"protocol\":1,\"request\":{\"status\":{\"x\":1}}}\n", "unknown field `x`"),
         (
             b"{\"protocol\":7,\"query\":[]}\n",

@@ -14,6 +14,30 @@ struct Trace {
     born: Option<Moment>,
 }
 
+const ROWS: &[(&str, &str)] = &[
+    ("prompt", r#"{"type":"user","uuid":"UUID","timestamp":"TIME","message":{"content":"do it"}}"#),
+    (
+        "answer",
+        r#"{"type":"assistant","uuid":"UUID","timestamp":"TIME","message":{"id":"mUUID","content":[{"type":"text","text":"done"}]}}"#,
+    ),
+    (
+        "error",
+        r#"{"type":"assistant","uuid":"UUID","timestamp":"TIME","isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}"#,
+    ),
+    (
+        "boundary",
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"TIME"}"#,
+    ),
+    (
+        "boundary of the parent",
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"TIME","forkedFrom":{"sessionId":"p"}}"#,
+    ),
+    (
+        "boundary before Endless",
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"2026-11-30T09:00:00Z"}"#,
+    ),
+];
+
 /// Endless was installed at 10:00.
 const INSTALLED: &str = "2026-11-30T10:00:00Z";
 
@@ -30,13 +54,10 @@ impl Trace {
 
     /// Takes a step; what `due` says where it is asked.
     fn step(&mut self, step: &str, said: &mut Vec<&'static str>) {
+        if let Some((_, row)) = ROWS.iter().find(|(name, _)| *name == step) {
+            return self.row(row);
+        }
         match step {
-            "prompt" => self.row(r#"{"type":"user","uuid":"UUID","timestamp":"TIME","message":{"content":"do it"}}"#),
-            "answer" => self.row(r#"{"type":"assistant","uuid":"UUID","timestamp":"TIME","message":{"id":"mUUID","content":[{"type":"text","text":"done"}]}}"#),
-            "error" => self.row(r#"{"type":"assistant","uuid":"UUID","timestamp":"TIME","isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}"#),
-            "boundary" => self.row(r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"TIME"}"#),
-            "boundary of the parent" => self.row(r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"TIME","forkedFrom":{"sessionId":"p"}}"#),
-            "boundary before Endless" => self.row(r#"{"type":"system","subtype":"compact_boundary","uuid":"UUID","timestamp":"2026-11-30T09:00:00Z"}"#),
             "print" => self.print(None),
             "due?" => {
                 let due = self.due();
@@ -98,58 +119,119 @@ impl Trace {
     }
 }
 
-fn check(name: &str, steps: &[&str], expected: &[&str]) {
-    // Whether the owner binds at once, or nobody ever does: the same is due.
-    for owner in [false, true] {
-        let (mut trace, mut said) = (Trace::default(), Vec::new());
-        for step in steps {
-            trace.step(step, &mut said);
-            if owner {
-                trace.step("the owner looks", &mut said);
-            }
-        }
-        assert_eq!(said, expected, "{name}, the owner looks: {owner}");
-    }
-}
+/// Name, steps, and what was said at each look.
+const TRACES: &[(&str, &str, &str)] = &[
+    ("an empty session", "due?", "no"),
+    ("no compaction", "prompt, answer, due?", "no"),
+    (
+        "normal",
+        "prompt, answer, print, boundary, due?, arrives 1, due?, prompt, answer, due?",
+        "no, no, no",
+    ),
+    // Hosts that skip SessionStart.
+    ("nothing printed", "prompt, answer, boundary, print if due, arrives 1, due?", "printed, no"),
+    // A compaction that fails fires PreCompact only, which leaves nothing here.
+    (
+        "failed before SessionStart, then a real one",
+        "prompt, answer, due?, prompt, print, boundary, arrives 1, answer, due?",
+        "no, no",
+    ),
+    (
+        "failed after SessionStart, then a real one",
+        "prompt, answer, print, due?, prompt, answer, due?, print, boundary, arrives 2, answer, due?",
+        "no, no, no",
+    ),
+    (
+        "failed after SessionStart, and the real one is missed",
+        "prompt, answer, print, prompt, answer, print, boundary, answer, due?",
+        "due",
+    ),
+    (
+        "two compactions without a prompt between",
+        "prompt, answer, print, boundary, arrives 1, print, boundary, arrives 2, due?, answer, due?",
+        "no, no",
+    ),
+    (
+        "the second of two is missed",
+        "prompt, answer, print, boundary, arrives 1, print, boundary, answer, print if due, \
+         arrives 3, due?",
+        "printed, no",
+    ),
+    (
+        "killed after the claim",
+        "prompt, answer, print, boundary, due?, prompt, due?, answer, print if due, due?, \
+         arrives 2, answer, due?",
+        "no, no, printed, no, no",
+    ),
+    (
+        "killed twice: the second print is the last",
+        "prompt, answer, print, boundary, answer, print if due, answer, print if due, answer, due?",
+        "printed, no, no",
+    ),
+    (
+        "a prompt before the host has written the hook's row",
+        "prompt, answer, print, boundary, prompt, due?, arrives 1, answer, due?",
+        "no, no",
+    ),
+    ("the model failed to answer", "prompt, answer, print, boundary, error, prompt, due?", "no"),
+    ("resume after a clean end", "prompt, answer, print, boundary, arrives 1, answer, due?", "no"),
+    (
+        "resume after a missed delivery",
+        "prompt, answer, print, boundary, answer, print if due, arrives 2, answer, due?",
+        "printed, no",
+    ),
+    (
+        "the service was down throughout, and the hooks printed nothing",
+        "prompt, answer, boundary, prompt, answer, print if due, arrives 1, due?",
+        "printed, no",
+    ),
+    (
+        "a fork of a compacted session, marked",
+        "prompt, answer, boundary of the parent, copied 1, answer, due?",
+        "no",
+    ),
+    (
+        "a fork of a compacted session, told by its file's age",
+        "prompt, answer, boundary, copied 1, answer, forked, due?",
+        "no",
+    ),
+    (
+        "a compaction before Endless was installed",
+        "prompt, answer, boundary before Endless, answer, due?",
+        "no",
+    ),
+    (
+        "a print that could not be recorded has arrived",
+        "prompt, answer, boundary, arrives 1, answer, due?",
+        "no",
+    ),
+    (
+        "the database was lost between",
+        "prompt, answer, print, boundary, arrives 1, the database is lost, answer, due?",
+        "no",
+    ),
+    (
+        "what a fork copied is no arrival of ours",
+        "prompt, answer, boundary, copied 1, answer, due?",
+        "due",
+    ),
+];
 
 #[test]
 fn traces_of_deliveries() {
-    let before = ["prompt", "answer", "due?"];
-    let normal = ["print", "boundary", "arrives 1", "answer"];
-    for (name, steps, expected) in [
-        ("an empty session", &["due?"][..], &["no"][..]),
-        ("no compaction", &["prompt", "answer", "due?"], &["no"]),
-        (
-            "normal",
-            &["prompt", "answer", "print", "boundary", "due?", "arrives 1", "due?", "prompt", "answer", "due?"],
-            &["no", "no", "no"],
-        ),
-        // No SessionStart came at all: hosts that skip the hook.
-        ("nothing printed", &["prompt", "answer", "boundary", "print if due", "arrives 1", "due?"], &["printed", "no"]),
-        // A compaction that fails fires PreCompact only, which leaves nothing here.
-        ("failed before SessionStart, then a real one", &["prompt", "answer", "due?", "prompt", "print", "boundary", "arrives 1", "answer", "due?"], &["no", "no"]),
-        ("failed after SessionStart, then a real one", &["prompt", "answer", "print", "due?", "prompt", "answer", "due?", "print", "boundary", "arrives 2", "answer", "due?"], &["no", "no", "no"]),
-        ("failed after SessionStart, and the real one is missed", &["prompt", "answer", "print", "prompt", "answer", "print", "boundary", "answer", "due?"], &["due"]),
-        ("two compactions without a prompt between", &["prompt", "answer", "print", "boundary", "arrives 1", "print", "boundary", "arrives 2", "due?", "answer", "due?"], &["no", "no"]),
-        ("the second of two is missed", &["prompt", "answer", "print", "boundary", "arrives 1", "print", "boundary", "answer", "print if due", "arrives 3", "due?"], &["printed", "no"]),
-        ("killed after the claim", &["prompt", "answer", "print", "boundary", "due?", "prompt", "due?", "answer", "print if due", "due?", "arrives 2", "answer", "due?"], &["no", "no", "printed", "no", "no"]),
-        ("killed twice: the second print is the last", &["prompt", "answer", "print", "boundary", "answer", "print if due", "answer", "print if due", "answer", "due?"], &["printed", "no", "no"]),
-        ("a prompt before the host has written the hook's row", &["prompt", "answer", "print", "boundary", "prompt", "due?", "arrives 1", "answer", "due?"], &["no", "no"]),
-        ("the model failed to answer", &["prompt", "answer", "print", "boundary", "error", "prompt", "due?"], &["no"]),
-        ("resume after a clean end", &["prompt", "answer", "print", "boundary", "arrives 1", "answer", "due?"], &["no"]),
-        ("resume after a missed delivery", &["prompt", "answer", "print", "boundary", "answer", "print if due", "arrives 2", "answer", "due?"], &["printed", "no"]),
-        ("the service was down throughout, and the hooks printed nothing", &["prompt", "answer", "boundary", "prompt", "answer", "print if due", "arrives 1", "due?"], &["printed", "no"]),
-        ("a fork of a compacted session, marked", &["prompt", "answer", "boundary of the parent", "copied 1", "answer", "due?"], &["no"]),
-        ("a fork of a compacted session, told by its file's age", &["prompt", "answer", "boundary", "copied 1", "answer", "forked", "due?"], &["no"]),
-        ("a compaction before Endless was installed", &["prompt", "answer", "boundary before Endless", "answer", "due?"], &["no"]),
-        ("a print that could not be recorded has arrived", &["prompt", "answer", "boundary", "arrives 1", "answer", "due?"], &["no"]),
-        ("the database was lost between", &["prompt", "answer", "print", "boundary", "arrives 1", "the database is lost", "answer", "due?"], &["no"]),
-        ("what a fork copied is no arrival of ours", &["prompt", "answer", "boundary", "copied 1", "answer", "due?"], &["due"]),
-    ] {
-        check(name, steps, expected);
+    // Whether the owner binds at once, or nobody ever does: the same is due.
+    for owner in [false, true] {
+        for (name, steps, expected) in TRACES {
+            let (mut trace, mut said) = (Trace::default(), Vec::new());
+            for step in steps.split(", ") {
+                trace.step(step, &mut said);
+                if owner {
+                    trace.step("the owner looks", &mut said);
+                }
+            }
+            assert_eq!(said.join(", "), *expected, "{name}, the owner looks: {owner}");
+        }
     }
-    check("before", &before, &["no"]);
-    check("after", &[&normal[..], &["due?"]].concat(), &["no"]);
 }
 
 /// Offsets mean nothing in a file that was written anew; what was bound stays bound.
@@ -171,7 +253,8 @@ fn a_pruned_transcript_asks_for_no_third_print() {
     for step in ["prompt", "answer", "prompt", "answer", "prompt", "answer", "print", "boundary"] {
         trace.step(step, &mut said);
     }
-    for step in ["rewritten", "answer", "print if due", "answer", "print if due", "answer", "due?"] {
+    for step in ["rewritten", "answer", "print if due", "answer", "print if due", "answer", "due?"]
+    {
         trace.step(step, &mut said);
     }
     assert_eq!(said, ["printed", "printed", "no"]);

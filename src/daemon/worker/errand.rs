@@ -1,0 +1,169 @@
+//! What a job does for a flow once the transcript was read: look, seal, print.
+//!
+//! Refuses: to print what was not written, and to answer with a bottle that is not there.
+use super::{Kept, Tools, in_full};
+use crate::{
+    daemon::now,
+    deliver::{self, DeliverError, Printed, Wish},
+    engine::{
+        event::{Errand, Outcome, Read, Wrote},
+        hook::SealReply,
+    },
+    files::bottles::Last,
+    paths::SessionId,
+    pointer::Recap,
+    sources::transcripts::born,
+    store::{Cause, Seal, Store},
+    text::time::Moment,
+};
+
+/// What was done of a job when its errand begins.
+pub(super) struct Scene<'a> {
+    pub(super) id: &'a SessionId,
+    pub(super) files: &'a [std::path::PathBuf],
+    pub(super) kept: Option<&'a Kept>,
+    pub(super) read: &'a Result<Read, String>,
+    pub(super) written: Option<&'a Result<Wrote, String>>,
+}
+
+impl Tools {
+    pub(super) fn errand(&self, errand: Errand, scene: &Scene<'_>) -> Outcome {
+        match errand {
+            Errand::Nothing => Outcome::Nothing,
+            Errand::Look(barrier) => {
+                let held = scene.kept.map(|kept| kept.now().0.holds(&barrier));
+                Outcome::Looked(held.unwrap_or_default())
+            }
+            Errand::Linked { parent } => {
+                let arrivals = scene.kept.map(|kept| kept.session().proof().arrivals());
+                let mut arrivals = arrivals.unwrap_or_default().iter();
+                Outcome::Allowed(arrivals.any(|arrival| arrival.session == parent))
+            }
+            Errand::Seal { cause, held, began } => {
+                Outcome::Sealed(self.seal(scene, cause, held, began))
+            }
+            Errand::Print { token } => {
+                let wish = self.wish(scene, &token, Cause::Compact);
+                printed(self.print(scene, &wish))
+            }
+            Errand::Due { token, resumed, always } => {
+                printed(self.print_due(scene, &token, resumed, always))
+            }
+        }
+    }
+
+    /// Notes what the transcript shows of the session's prints, where there is something new.
+    pub(super) fn note(&self, id: &SessionId, kept: Option<&mut Kept>) {
+        let Some(kept) = kept else { return };
+        let session = kept.session();
+        let (proof, calls) = (session.proof(), session.ledger());
+        let settled = calls.calls().len() - calls.running();
+        let shown = (proof.boundaries().len(), proof.arrivals().len(), settled);
+        if (shown.0, shown.1) == (0, 0) || shown == kept.noted {
+            return;
+        }
+        let noted = self.with_store(|store| deliver::note(store, id, session, now()));
+        if let Some(Ok(_)) = noted {
+            kept.noted = shown;
+        }
+    }
+
+    fn with_store<T>(&self, work: impl FnOnce(&Store) -> T) -> Option<T> {
+        let database = self.database.lock().ok()?;
+        database.as_ref().map(|(store, _)| work(store))
+    }
+
+    fn seal(&self, scene: &Scene<'_>, cause: String, held: bool, began: Moment) -> SealReply {
+        let last = scene.kept.and_then(|kept| kept.last.as_ref());
+        let (Some(Ok(wrote)), Some(last)) = (scene.written, last) else {
+            return SealReply::default();
+        };
+        let (about, at) = (last.about(), now());
+        let took = u64::try_from(at.0 - began.0).unwrap_or(0);
+        let (gap, mode) = (about.pending as u64, about.mode.as_str().to_owned());
+        let seal = Seal { at, cause, gap, mode: mode.clone(), held, took };
+        self.with_store(|store| store.put_seal(scene.id.as_str(), &seal).ok());
+        let bottle = wrote.path.display().to_string();
+        SealReply { sealed: true, gap, mode, bottle, held, took }
+    }
+
+    fn wish<'a>(&self, scene: &Scene<'a>, token: &'a str, cause: Cause) -> Wish<'a> {
+        let length = scene.read.as_ref().map_or(0, |read| read.bytes);
+        let zone = self.rules.zone();
+        let is_gone = scene.files.is_empty();
+        let (boundary, now) = (None, now());
+        Wish { id: scene.id, token, cause, boundary, length, now, zone, is_gone, is_hook: false }
+    }
+
+    /// Prints the pointer to the bottle that the job has written.
+    fn print(&self, scene: &Scene<'_>, wish: &Wish<'_>) -> Result<Option<Printed>, String> {
+        scene.read.as_ref().map_err(String::clone)?;
+        let printed = match (scene.written, scene.kept) {
+            _ if wish.is_gone => self.print_gone(wish),
+            (Some(Ok(_)), Some(kept)) => self.print_kept(kept, wish),
+            (Some(Err(why)), _) => return Err(why.clone()),
+            // There is nothing to say, or the session is kept out.
+            _ => Ok(None),
+        };
+        printed.map_err(|error| in_full(&error))
+    }
+
+    fn print_kept(&self, kept: &Kept, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
+        let Some(last) = &kept.last else { return Ok(None) };
+        let (session, _) = kept.now();
+        let layout = session.layout();
+        self.print_with(last, &Recap::of_session(&layout), wish)
+    }
+
+    fn print_with(
+        &self,
+        last: &Last,
+        recap: &Recap<'_>,
+        wish: &Wish<'_>,
+    ) -> Result<Option<Printed>, DeliverError> {
+        let database = self.database.lock().ok();
+        let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
+        deliver::print(&self.paths, store, last, recap, wish)
+    }
+
+    fn print_gone(&self, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
+        let database = self.database.lock().ok();
+        let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
+        deliver::print_gone(&self.paths, store, wish)
+    }
+
+    fn print_due(
+        &self,
+        scene: &Scene<'_>,
+        token: &str,
+        resumed: bool,
+        always: bool,
+    ) -> Result<Option<Printed>, String> {
+        let wish = self.wish(scene, token, Cause::Due);
+        if resumed && (always || wish.is_gone) {
+            return self.print(scene, &wish);
+        }
+        let Some(kept) = scene.kept else { return Ok(None) };
+        let born = scene.files.first().and_then(|file| born(file));
+        let due = self.with_store(|store| {
+            deliver::due(store, scene.id, kept.session(), born, self.installed)
+        });
+        match due {
+            Some(Ok(Some(boundary))) => {
+                self.print(scene, &Wish { boundary: Some(boundary), ..wish })
+            }
+            Some(Err(error)) => Err(in_full(&error)),
+            Some(Ok(None)) | None => Ok(None),
+        }
+    }
+}
+
+fn printed(result: Result<Option<Printed>, String>) -> Outcome {
+    match result {
+        Ok(printed) => Outcome::Printed(printed.map(Printed::reply)),
+        Err(why) => {
+            tracing::error!("no pointer was printed: {why}");
+            Outcome::Failed(why)
+        }
+    }
+}
