@@ -11,6 +11,7 @@ mod doctor;
 mod expand;
 mod failure;
 mod forget;
+mod hook;
 mod install;
 mod list;
 mod man;
@@ -76,6 +77,7 @@ enum Command {
     Forget(forget::Forget),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
+    Hook(hook::Hook),
     Doctor(doctor::Doctor),
     Config(config::Config),
     Completions(completions::Completions),
@@ -96,6 +98,7 @@ impl Command {
             Self::Forget(command) => command.run(environment),
             Self::Install(command) => command.run(environment),
             Self::Uninstall(command) => command.run(environment),
+            Self::Hook(command) => command.run(environment),
             Self::Doctor(command) => command.run(environment),
             Self::Config(command) => command.run(environment),
             Self::Completions(command) => command.run(),

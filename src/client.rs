@@ -5,6 +5,7 @@
 //! which a question has failed, since the next answer there may be that of the failed one.
 
 mod connect;
+pub mod hook;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,121 @@
+//! May the agent read this file? Only its own bottle, its copies, and those of a linked parent.
+//!
+//! The file is looked at as the agent named it: an absolute path whose folder is, links resolved,
+//! the folder of bottles, and whose name is a bottle's. Refuses everything else by saying nothing:
+//! then the host asks the person.
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{alone::Alone, ask, payload::Payload};
+use crate::{
+    config::Config,
+    engine::{hook::HookKind, request::Reply},
+    paths::SessionId,
+};
+
+/// How long the service may take: a fork's transcript is written some 100 ms after its first event.
+const SERVICE: Duration = Duration::from_millis(400);
+/// How long all may take.
+const WHOLE: Duration = Duration::from_millis(500);
+
+pub(super) fn is_allowed(
+    config: &Config,
+    payload: &Payload,
+    file: &str,
+    troubles: &mut Vec<String>,
+) -> bool {
+    let began = Instant::now();
+    let Some(owner) = owner(config, Path::new(file)) else { return false };
+    if owner == payload.session {
+        return true;
+    }
+    let event = HookKind::Permission { parent: owner.to_string() };
+    match ask(config, payload, &event, "", SERVICE) {
+        Ok(Reply::Allowed(allowed)) => return allowed,
+        Ok(other) => troubles.push(format!("the service answered {other:?}")),
+        Err(super::ClientError::Down) => {}
+        Err(error) => troubles.push(error.to_string()),
+    }
+    let left = WHOLE.saturating_sub(began.elapsed());
+    Alone::new(config, payload, event, String::new()).links_to(&owner, left)
+}
+
+/// The session whose bottle or copy the file is.
+fn owner(config: &Config, file: &Path) -> Option<SessionId> {
+    let name = file.file_name()?.to_str()?.strip_suffix(".md")?;
+    let (id, copy) = match name.split_once('@') {
+        Some((id, n)) => (id, Some(n.parse::<u32>().ok()?)),
+        None => (name, None),
+    };
+    let id: SessionId = id.parse().ok()?;
+    if !file.is_absolute() {
+        return None;
+    }
+    let bottles = fs::canonicalize(&config.paths.bottles).ok()?;
+    let real = fs::canonicalize(file).ok()?;
+    let expected = match copy {
+        Some(n) => bottles.join(format!("{id}@{n}.md")),
+        None => bottles.join(format!("{id}.md")),
+    };
+    (real == expected).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::config::{Environment, Overrides, Programs};
+
+    fn config(home: &Path) -> Config {
+        let environment = Environment {
+            home: Some(home.to_owned()),
+            endless_home: Some(home.join("state")),
+            claude_config_dir: None,
+            folder: Some(home.to_owned()),
+            runtime_dir: None,
+            notify_socket: None,
+            zone: jiff::tz::TimeZone::UTC,
+            overrides: Overrides::default(),
+            programs: Programs::default(),
+        };
+        Config::load(&environment).unwrap()
+    }
+
+    #[test]
+    fn only_bottles_and_copies_have_an_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        let config = config(home);
+        let bottles = &config.paths.bottles;
+        fs::create_dir_all(&config.paths.archive).unwrap();
+        let secret = home.join("secret.md");
+        for name in ["a.md", "a@2.md", "a@x.md", "a.txt", "archive/1-a.md", "../../secret.md"] {
+            fs::write(bottles.join(name), "").unwrap();
+        }
+        symlink(&secret, bottles.join("l.md")).unwrap();
+        symlink(&config.paths.home, home.join("link")).unwrap();
+        let owner = |file: &Path| owner(&config, file).map(|id| id.to_string());
+        for name in ["a.md", "a@2.md", "../bottles/a.md", "archive/../a.md"] {
+            assert_eq!(owner(&bottles.join(name)).as_deref(), Some("a"), "{name}");
+        }
+        assert_eq!(owner(&home.join("link/bottles/a.md")).as_deref(), Some("a"));
+        for name in [
+            "a@x.md",
+            "a.txt",
+            "archive/1-a.md",
+            "../../secret.md",
+            "l.md",
+            "missing.md",
+            "",
+            "a.md/../../../secret.md",
+        ] {
+            assert_eq!(owner(&bottles.join(name)), None, "{name}");
+        }
+        assert_eq!(owner(Path::new("a.md")), None);
+        assert_eq!(owner(&secret), None);
+    }
+}
