@@ -53,7 +53,7 @@ Examples:
   endless pointer 0b9f             what to paste into a new session so that it goes on there
   endless status                   whether every bottle is current
   endless expand 0b9f t17          what is behind the line [t17] of the bottle
-  endless install service          start the service now and at every login
+  endless install                  start the service now and at every login, and hook it in
   endless doctor                   whether all is well, and what to do if not
 
 Environment:
@@ -140,16 +140,6 @@ fn one_line(text: &str) -> String {
     let said = said.split("\nFor more information").next().unwrap_or(said);
     let words: Vec<_> = said.split_whitespace().collect();
     format!("{}; see `endless --help`", words.join(" "))
-}
-
-/// Prints the help of a command.
-fn help_of(name: &str) -> Result<(), Failure> {
-    let mut command = command();
-    command.build();
-    match command.find_subcommand_mut(name) {
-        Some(found) => output::help(&found.render_long_help()),
-        None => output::help(&command.render_help()),
-    }
 }
 
 fn command() -> clap::Command {

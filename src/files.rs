@@ -153,7 +153,7 @@ fn temporary(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
 }
 
 /// The system's own error: the name of a temporary helps nobody.
-fn plain(error: io::Error) -> io::Error {
+pub(crate) fn plain(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|error| error.source()?.downcast_ref::<io::Error>());
     inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }

@@ -1,10 +1,12 @@
-//! Installs the service with the machine's service manager, and takes it away again.
+//! Installs the service with the machine's service manager and the hooks in the host's settings
+//! ([`hooks`]), and takes them away again.
 //!
 //! Invariant: a file that Endless did not write is neither replaced nor removed, and a dry run
 //! changes nothing. What the service would not inherit from the shell (`ENDLESS_HOME`,
 //! `CLAUDE_CONFIG_DIR` and the like) is stored in the unit, which is ours; `config.toml` is the
 //! person's. Refuses: to need privileges.
 
+pub mod hooks;
 mod launchd;
 mod purge;
 mod running;
@@ -86,6 +88,12 @@ pub enum InstallError {
     /// The state folder could not be removed.
     #[error(transparent)]
     Purge(#[from] PurgeError),
+    /// The host's settings can't take the hooks.
+    #[error(transparent)]
+    Settings(#[from] hooks::SettingsError),
+    /// There is no folder of a host.
+    #[error("none of the folders that `roots` names is there; mend it (see `endless config`)")]
+    NoRoot,
 }
 
 /// What to install with.

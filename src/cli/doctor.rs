@@ -1,5 +1,6 @@
 //! `endless doctor`: whether all is well, and what to do where it is not.
 
+mod hooks;
 mod host;
 mod service;
 mod state;
@@ -11,8 +12,8 @@ use crate::config::{Config, ConfigError, Environment, Origin};
 
 /// Say in words whether all is well, and what to do where it is not.
 ///
-/// Looks at the configuration, the folders of hosts, the state folder, the service, the limits of
-/// the system and the host's settings. Changes nothing. Exit status 1 when something needs you.
+/// Looks at the configuration, the folders of hosts, the state folder, the service, the hooks, the
+/// limits of the system and the host's settings. Changes nothing. Exit status 1 when something needs you.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Doctor {
@@ -102,6 +103,7 @@ impl Doctor {
         state::database(&config.paths, &mut findings);
         service::running(&config.paths, &mut findings);
         service::unit(environment, &config, &mut findings);
+        hooks::installed(environment, &config, &mut findings);
         let level = findings.worst();
         if self.json {
             output::json(&Report { level, checks: &findings.0 })?;

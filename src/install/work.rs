@@ -21,6 +21,15 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// Both, one after the other.
+    pub fn and(mut self, next: Self) -> Self {
+        self.steps.extend(next.steps);
+        self.notes.extend(next.notes);
+        self
+    }
+}
+
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {

@@ -56,6 +56,8 @@ fn all_that_can_be_well_without_a_service_is() {
                             → `endless install service`, or `endless run --detach`
     warn     unit           nothing starts the service by itself: there is neither systemctl nor launchctl on PATH
                             → start it yourself after a restart: `endless run --detach`
+    warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
+                            → `endless install hooks`
     ");
     let before = sandbox.files("");
     assert_eq!(run(&sandbox, "doctor").status, 1);
@@ -75,6 +77,8 @@ fn a_fresh_machine_is_told_where_is_looked() {
                             → `endless install service`, or `endless run --detach`
     warn     unit           nothing starts the service by itself: there is neither systemctl nor launchctl on PATH
                             → start it yourself after a restart: `endless run --detach`
+    warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
+                            → `endless install hooks`
     ");
 }
 
@@ -90,12 +94,16 @@ fn a_unit_and_its_manager_are_looked_at() {
     assert_snapshot!(look(&sandbox), @"
     warn     unit           not installed: there is no ~/.config/systemd/user/endless.service, and nothing starts the service by itself
                             → `endless install service`
+    warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
+                            → `endless install hooks`
     ");
     assert_eq!(sandbox.shell("PATH=$HOME/bin $endless install service").status, 0);
     assert_snapshot!(look(&sandbox), @"
     ok       unit           ~/.config/systemd/user/endless.service is current, and starts the service at login
     warn     linger         the service ends when you log out
                             → `loginctl enable-linger` keeps it running
+    warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
+                            → `endless install hooks`
     ");
     let unit = sandbox.path(".config/systemd/user/endless.service");
     let text = fs::read_to_string(&unit).unwrap();
@@ -209,7 +217,7 @@ fn tools(sandbox: &Sandbox, tools: &[(&str, &str)]) {
 fn with_a_service_all_is_well() {
     let sandbox = healthy();
     tools(&sandbox, &[("systemctl", "echo enabled"), ("loginctl", "echo yes")]);
-    assert_eq!(sandbox.shell("PATH=$HOME/bin $endless install service").status, 0);
+    assert_eq!(sandbox.shell("PATH=$HOME/bin $endless install").status, 0);
     let service = Service::start(&sandbox);
     let ran = sandbox.shell("PATH=$HOME/bin $endless doctor");
     let of_this_machine = |line: &str| line.contains(" disk  ") || line.contains(" watches  ");

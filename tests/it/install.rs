@@ -425,15 +425,49 @@ fn launchd_gets_an_agent() {
 }
 
 #[test]
-fn bare_install_names_what_there_is() {
-    let machine = Machine::new(&[SYSTEMCTL]);
-    for command in ["install", "uninstall"] {
-        let ran = machine.run(command);
-        let usage = format!("Usage: endless {command} [COMMAND]");
-        assert!(ran.status == 0 && ran.stdout.contains(&usage), "{}", ran.stdout);
-        assert!(ran.stdout.contains("  service  "), "{}", ran.stdout);
-    }
-    assert_eq!(machine.calls(), "");
+fn bare_install_is_the_service_and_the_hooks() {
+    let machine = Machine::new(&[SYSTEMCTL, LINGER]);
+    assert_snapshot!(machine.show("install"), @"
+    exit 0
+    --- out
+    wrote ~/.config/systemd/user/endless.service
+    ran systemctl --user daemon-reload
+    ran systemctl --user enable --now endless.service
+    put 8 hooks into ~/.claude/settings.json
+    ");
+    assert_snapshot!(machine.show("install"), @"
+    exit 0
+    --- out
+    ~/.config/systemd/user/endless.service is as it should be
+    ran systemctl --user daemon-reload
+    ran systemctl --user enable --now endless.service
+    ~/.claude/settings.json has all 8 hooks
+    ");
+    assert_snapshot!(machine.show("uninstall"), @"
+    exit 0
+    --- out
+    removed ~/.claude/settings.json, which held nothing but the hooks
+    ran systemctl --user disable --now endless.service
+    removed ~/.config/systemd/user/endless.service
+    ran systemctl --user daemon-reload
+    ran systemctl --user reset-failed endless.service
+    ");
+    assert_eq!(machine.there(), Vec::<PathBuf>::new());
+    assert_eq!(machine.sandbox.files(".claude"), []);
+    machine.calls();
+    // What the hooks would fail for, fails first.
+    machine.sandbox.write(&machine.sandbox.path(".claude/settings.json"), "{");
+    assert_snapshot!(machine.show("install"), @"
+    exit 1
+    --- err
+    error: ~/.claude/settings.json, line 1: the text ends where a key in double quotes should be; mend it first
+    ");
+    assert_eq!((machine.calls(), machine.there()), (String::new(), Vec::new()));
+    assert_snapshot!(machine.show("uninstall"), @"
+    exit 1
+    --- err
+    error: ~/.claude/settings.json, line 1: the text ends where a key in double quotes should be; mend it first
+    ");
 }
 
 /// systemd's own look at the unit, where there is one.

@@ -4,6 +4,7 @@ mod cli;
 mod corpus;
 mod doctor;
 mod harness;
+mod hooks;
 mod install;
 mod oracle;
 mod parser;

@@ -21,6 +21,10 @@ const PURE: &[&str] = &[
     "src/engine",
     "src/engine.rs",
     "src/client/hook/payload.rs",
+    "src/install/hooks/edit",
+    "src/install/hooks/edit.rs",
+    "src/install/hooks/events.rs",
+    "src/install/hooks/jsonc.rs",
     "watchers/src/lines.rs",
 ];
 
