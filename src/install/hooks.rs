@@ -129,9 +129,12 @@ pub fn uninstall(setting: &Setting<'_>) -> Result<Report, InstallError> {
     Ok(report)
 }
 
-/// The hooks as a file of settings that holds nothing else.
+/// The hooks as a file of settings that holds nothing else, for the oldest host that there is.
 pub fn print(setting: &Setting<'_>) -> Result<String, InstallError> {
-    let hooks = wanted(setting, None)?;
+    let tools = Tools::new(setting.environment);
+    let paths = files(setting.config);
+    let hosts = paths.iter().filter_map(|path| host::oldest(&tools, path.parent()?));
+    let hooks = wanted(setting, hosts.min_by_key(|host| host.version).as_ref())?;
     let path = PathBuf::from("hooks");
     edit::install("", &hooks).map_err(|wrong| {
         SettingsError::Wrong { path, line: wrong.line, message: wrong.message }.into()

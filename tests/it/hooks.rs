@@ -264,6 +264,48 @@ fn what_can_not_be_understood_is_refused_and_left_alone() {
 }
 
 #[test]
+fn what_keeps_the_host_from_running_hooks_is_said() {
+    let home = Home::with("{\n  \"disableAllHooks\": true, // for now\n}\n");
+    assert_snapshot!(home.show("install hooks"), @"
+    exit 0
+    --- out
+    put 8 hooks into ~/.claude/settings.json
+    --- err
+    note: ~/.claude/settings.json says `disableAllHooks: true`: Claude Code runs no hooks until you take that out
+    note: ~/.claude/settings.json has comments or spare commas: Claude Code reads plain JSON only, and ignores the whole file until you take them out
+    ");
+    home.sandbox.write(&home.sandbox.path(SETTINGS), "\u{feff}{\"disableAllHooks\": false}");
+    assert_eq!(home.run("install hooks").stderr, "");
+}
+
+#[test]
+fn one_file_behind_two_names_is_one() {
+    let home = Home::with("{\"model\": \"opus\"}");
+    fs::create_dir_all(home.sandbox.path(".claude/projects")).unwrap();
+    fs::create_dir(home.sandbox.path(".config")).unwrap();
+    symlink("../.claude", home.sandbox.path(".config/claude")).unwrap();
+    assert_eq!(home.run("install hooks").stdout, "put 8 hooks into ~/.claude/settings.json\n");
+    assert_eq!(home.doctor().lines().count(), 1);
+    assert_eq!(
+        home.run("uninstall hooks").stdout,
+        "took the hooks out of ~/.claude/settings.json\n"
+    );
+    assert_eq!(home.read(SETTINGS), "{\"model\": \"opus\"}");
+}
+
+/// Whatever else of the usual places is there, only what a host uses gets hooks.
+#[test]
+fn a_folder_of_another_program_gets_none() {
+    let home = Home::with("{}");
+    fs::create_dir_all(home.sandbox.path(".config/claude")).unwrap();
+    home.done("install hooks");
+    assert_eq!(home.sandbox.files(".config"), []);
+    home.sandbox.write(&home.sandbox.path(".config/claude/settings.json"), "{}");
+    home.done("install hooks");
+    assert_eq!(home.read(".config/claude/settings.json"), home.read(SETTINGS));
+}
+
+#[test]
 fn what_is_read_only_is_left_alone() {
     let home = Home::with("{}");
     let file = home.sandbox.path(SETTINGS);
@@ -374,6 +416,8 @@ fn an_older_host_gets_only_what_it_knows() {
         "UserPromptSubmit",
     ];
     assert_eq!(names(), old);
+    let printed = home.run("install hooks --print").stdout;
+    assert!(!printed.contains("StopFailure") && printed.contains("PermissionRequest"));
     assert_snapshot!(home.doctor(), @"
     ok       hooks          ~/.claude/settings.json has all 6 and they are current
     warn     hooks          Claude Code 2.1.60 (~/.claude/projects/-w/aa.jsonl) does not know all events; some hooks are left out
