@@ -11,14 +11,17 @@ mod doctor;
 mod expand;
 mod failure;
 mod forget;
+mod history;
 mod hook;
 mod install;
 mod list;
+mod log;
 mod man;
 mod output;
 mod pointer;
 mod render;
 mod run;
+mod seal;
 mod session;
 mod status;
 mod stop;
@@ -74,6 +77,8 @@ enum Command {
     Demo(demo::Demo),
     Status(status::Status),
     Stop(stop::Stop),
+    Seal(seal::Seal),
+    Log(log::Log),
     Forget(forget::Forget),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
@@ -95,6 +100,8 @@ impl Command {
             Self::Demo(command) => command.run(environment),
             Self::Status(command) => command.run(environment),
             Self::Stop(command) => command.run(environment),
+            Self::Seal(command) => command.run(environment),
+            Self::Log(command) => command.run(environment),
             Self::Forget(command) => command.run(environment),
             Self::Install(command) => command.run(environment),
             Self::Uninstall(command) => command.run(environment),

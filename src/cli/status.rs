@@ -6,16 +6,21 @@ mod report;
 mod table;
 mod words;
 
-use std::{thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{failure::Failure, output};
+use super::{
+    failure::Failure,
+    history::{self, History},
+    output,
+};
 use crate::{
-    client::{Client, ClientError},
+    client::{Client, ClientError, hook::log},
     config::{Config, Environment},
     engine::request::{Reply, Request, Status as Answer},
-    text::time::Moment,
+    paths::Paths,
+    text::{line::plain_line, time::Moment},
 };
 use report::{Health, Report};
 
@@ -26,6 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take to read every hot transcript to its end.
 const SYNC: Duration = Duration::from_secs(30);
 const EVERY: Duration = Duration::from_secs(1);
+/// A hook's trouble is told for this long.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Characters of it.
+const TROUBLE: usize = 300;
 
 /// Show whether every bottle is current, and how the service and its sessions are.
 ///
@@ -33,6 +42,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// stand the service, the folders that it watches, and a line for each session that is live: its
 /// project, its legs, its context, what is read of it, tool calls without a result (pending),
 /// lines that are no records (unreadable), its bottle, and whether its transcript is still there.
+/// Where a compaction was prepared or handed over, a line says what became of it: sealed, printed,
+/// arrived, read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Status {
@@ -66,7 +77,9 @@ impl Status {
             Config::without_file(environment)
         })?;
         loop {
-            let report = self.report(&config)?;
+            let mut report = self.report(&config)?;
+            report.deliveries = deliveries(&config, &report.status);
+            report.hooks = last_trouble(&config.paths);
             self.show(&report, &config)?;
             if !self.watch {
                 return if report.health == Health::Current {
@@ -83,7 +96,7 @@ impl Status {
         if self.json {
             return output::json(report);
         }
-        let mut page = page::page(report, &config.paths);
+        let mut page = page::page(report, &config.paths, &config.zone);
         if self.watch && output::is_terminal() {
             return page.redraw();
         }
@@ -115,6 +128,26 @@ impl Status {
         let deadline = if self.sync { SYNC } else { PATIENCE };
         Client::connect(&config.paths, CONNECT)?.ask(&request, deadline)
     }
+}
+
+/// What was handed over of these sessions, where the database tells.
+fn deliveries(config: &Config, status: &Answer) -> Vec<History> {
+    let Ok(Some(store)) = history::open(&config.paths) else { return Vec::new() };
+    let ids = status.sessions.iter().map(|session| &session.id);
+    let known = ids.filter_map(|id| history::of(&store, id).ok());
+    known.filter(|history| !history.is_empty()).collect()
+}
+
+/// What went wrong last in a hook, within a day.
+fn last_trouble(paths: &Paths) -> Option<String> {
+    let path = log::path(paths);
+    let modified = fs::metadata(&path).and_then(|data| data.modified()).ok()?;
+    if modified.elapsed().is_ok_and(|age| age > DAY) {
+        return None;
+    }
+    let text = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    text.lines().last().map(|line| plain_line(line, TROUBLE))
 }
 
 fn now() -> Moment {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     engine::request::{SessionStatus, WatchStatus},
     paths::Paths,
-    text::line::plain_line,
+    text::{line::plain_line, time::Zone},
 };
 
 const START: &str = "start it with `endless run`, or for good with `endless install service`";
@@ -18,7 +18,7 @@ const START: &str = "start it with `endless run`, or for good with `endless inst
 const LINE: usize = 1_000;
 
 /// The whole page.
-pub(super) fn page(report: &Report, paths: &Paths) -> Page {
+pub(super) fn page(report: &Report, paths: &Paths, zone: &Zone) -> Page {
     let process = &report.status.process;
     let now = if process.now > 0 { process.now } else { now().0 };
     let mut page = Page::default();
@@ -45,9 +45,19 @@ pub(super) fn page(report: &Report, paths: &Paths) -> Page {
         }
         line(&mut page, "bottles", &text);
     }
+    if let Some(trouble) = &report.hooks {
+        line(&mut page, "hooks", &format!("last trouble: {trouble}"));
+    }
     if !report.status.sessions.is_empty() {
         page.plain("\n");
         table(&mut page, &report.status.sessions, now, report.problem.is_none());
+    }
+    if !report.deliveries.is_empty() {
+        page.plain("\n");
+    }
+    for history in &report.deliveries {
+        let id: String = history.session.chars().take(8).collect();
+        line(&mut page, &id, &history.proof(zone));
     }
     if let [session] = report.status.sessions.as_slice()
         && report.asked
@@ -179,6 +189,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::history::{Delivery, History};
     use crate::engine::request::{BottleStatus, Facts, Process, Source, Status, Totals};
 
     const NOW: i64 = 1_796_032_800_000;
@@ -241,7 +252,7 @@ mod tests {
     }
 
     fn shown(status: Status, asked: bool) -> String {
-        page(&Report::running(status, asked), &Paths::new("/s")).text()
+        page(&Report::running(status, asked), &Paths::new("/s"), &Zone::utc()).text()
     }
 
     #[test]
@@ -314,6 +325,30 @@ mod tests {
         let shown = shown(troubled, false);
         let troubles: Vec<_> = shown.lines().filter(|line| line.starts_with("trouble")).collect();
         assert_eq!(troubles, ["trouble   17aa: can't read it"]);
+    }
+
+    #[test]
+    fn what_was_handed_over_has_a_line_for_each_session() {
+        let mut report = Report::running(status(vec![live("0b9f2c1e-9e1d", "/w/app")]), false);
+        report.hooks = Some("2026-11-30T10:00:00Z Stop: it broke".to_owned());
+        report.deliveries = vec![History {
+            session: "0b9f2c1e-9e1d".to_owned(),
+            seals: Vec::new(),
+            deliveries: vec![Delivery {
+                n: 1,
+                cause: "compact".to_owned(),
+                printed: NOW,
+                gap: 0,
+                boundary: None,
+                ranges: "1-64".to_owned(),
+                arrived: Some(NOW + 1_000),
+                reads: "1-64".to_owned(),
+            }],
+        }];
+        let shown = page(&report, &Paths::new("/s"), &Zone::utc()).text();
+        let lines: Vec<_> = shown.lines().collect();
+        assert_eq!(lines[5], "hooks     last trouble: 2026-11-30T10:00:00Z Stop: it broke");
+        assert_eq!(lines[10], "0b9f2c1e  printed 10:00:00 → arrived 10:00:01 → read 1-64");
     }
 
     #[test]

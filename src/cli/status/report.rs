@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{behind, disk::Bottles};
+use super::{super::history::History, behind, disk::Bottles};
 use crate::{client::ClientError, engine::request::Status};
 
 /// How things stand; the worst that holds.
@@ -37,6 +37,11 @@ pub(super) struct Report {
     /// What lies in the state folder; only where the service tells nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bottles: Option<Bottles>,
+    /// What was handed over at compactions, of the sessions below.
+    pub(super) deliveries: Vec<History>,
+    /// What went wrong last in a hook, within a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hooks: Option<String>,
     /// What the service tells; what the disk tells where it does not.
     #[serde(flatten)]
     pub(super) status: Status,
@@ -53,6 +58,8 @@ impl Report {
             problem: None,
             behind,
             bottles: None,
+            deliveries: Vec::new(),
+            hooks: None,
             status,
         };
         if !report.troubles().is_empty() {
@@ -78,6 +85,8 @@ impl Report {
             asked,
             behind: 0,
             bottles: Some(bottles),
+            deliveries: Vec::new(),
+            hooks: None,
             status,
         }
     }
