@@ -44,6 +44,8 @@ pub struct Wish<'a> {
     pub now: Moment,
     /// The zone that times are shown in.
     pub zone: Zone,
+    /// The bottle of the session that this one was forked from; see [`parent`].
+    pub parent: Option<String>,
     /// The transcript is gone.
     pub is_gone: bool,
     /// The hook itself does this, perhaps after the service has begun to: a copy that the service
@@ -117,6 +119,7 @@ pub fn print(
         rendered: about.rendered,
         gap: about.pending,
         gone: wish.is_gone,
+        parent: wish.parent.as_deref(),
         zone: &wish.zone,
     };
     let pointer = pointer(&place, recap);
@@ -164,6 +167,16 @@ fn claim(
         Some(Ok(n)) => n.map(|n| (n, true)),
         Some(Err(_)) | None => Some((taken.saturating_add(1), false)),
     }
+}
+
+/// The bottle of the session that this one was forked from, where a pointer of that one stands in
+/// this transcript: a fork of a compacted session gets the rows behind the last boundary only
+/// (fact), and what came before is in the parent's bottle alone.
+pub fn parent(paths: &Paths, id: &SessionId, session: &Session) -> Option<String> {
+    let mut others = session.proof().arrivals().iter().map(|arrival| arrival.session.as_str());
+    let other: SessionId = others.find(|other| *other != id.as_str())?.parse().ok()?;
+    let bottle = paths.bottle(&other);
+    bottle.is_file().then(|| bottle.to_str().map(str::to_owned)).flatten()
 }
 
 /// The boundary for which a pointer of this session is due. What can be bound is bound first.

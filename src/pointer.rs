@@ -32,6 +32,8 @@ pub const LIMIT: usize = 9_500;
 pub const RANGES: usize = 5;
 /// UTF-16 units of a path; systems have shorter ones.
 const PATH: usize = 7_500;
+/// UTF-16 units of the path of a parent's bottle.
+const PARENT: usize = 300;
 /// Units that the words get at least, where a long path has taken more than its share.
 const LEAST: usize = 2_500;
 
@@ -58,6 +60,8 @@ pub struct Place<'a> {
     pub gap: usize,
     /// The host's transcript is gone, and nothing can be expanded.
     pub gone: bool,
+    /// The bottle of the session that this one was forked from, where its beginning is only there.
+    pub parent: Option<&'a str>,
     /// The zone that times are shown in.
     pub zone: &'a Zone,
 }
@@ -115,9 +119,14 @@ fn what(place: &Place<'_>) -> String {
         true => "Transcript gone: this file is what is left of it.\n",
         false => "",
     };
+    let forked = match place.parent {
+        // It lies beside this one: where the one path is absurd, so is the other.
+        Some(parent) if utf16_len(parent) <= PARENT => format!("It was forked from a session whose bottle is {}\n", path(parent)),
+        _ => String::new(),
+    };
     format!(
         "{session} {content} is in this file, kept by Endless:\n{}\nmode: {}\n\
-         lines: {} · pages: {} · legs: {} · rendered: {}\n{gone}",
+         lines: {} · pages: {} · legs: {} · rendered: {}\n{gone}{forked}",
         path(place.path),
         place.mode.as_str(),
         place.lines,

@@ -84,6 +84,7 @@ fn fresh(loaded: &Loaded, config: &Config) -> Result<Report, Failure> {
         rendered,
         gap: kept.bottle.pending,
         gone: false,
+        parent: None,
         zone: &config.zone,
     };
     Ok(Report::new(&place, &Recap::of_session(&layout)))
@@ -112,6 +113,7 @@ fn left(id: &SessionId, config: &Config) -> Result<Report, Failure> {
         rendered: about.rendered,
         gap: about.pending,
         gone: true,
+        parent: None,
         zone: &config.zone,
     };
     Ok(Report::new(&place, &Recap::of_bottle(&items)))

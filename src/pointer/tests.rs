@@ -29,6 +29,7 @@ fn place(pages: &[(usize, usize)]) -> Place<'_> {
         rendered: Moment(1_796_032_800_000),
         gap: 0,
         gone: false,
+        parent: None,
         zone: &ZONE,
     }
 }
@@ -190,6 +191,19 @@ fn without_a_transcript_nothing_can_be_expanded() {
     > Done.
     </endless-pointer>
     "#);
+}
+
+#[test]
+fn a_fork_names_its_parents_bottle() {
+    let pages = [(1, 20)];
+    let forked = |parent| {
+        let place = Place { parent: Some(parent), ..place(&pages) };
+        pointer(&place, &Recap::default()).text
+    };
+    let named = "It was forked from a session whose bottle is /b/p.md\n";
+    assert!(forked("/b/p.md").contains(named), "{}", forked("/b/p.md"));
+    let absurd = format!("/{}", "x".repeat(300));
+    assert!(!forked(&absurd).contains("forked"));
 }
 
 #[test]

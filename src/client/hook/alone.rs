@@ -130,7 +130,8 @@ impl Alone {
         let kept = bottles::keep(&self.config.paths, &self.id, session, options);
         let last = kept.map_err(in_full)?.last();
         let layout = session.layout();
-        let wish = Wish { boundary, length: loaded.bytes, ..self.wish(cause) };
+        let parent = deliver::parent(&self.config.paths, &self.id, session);
+        let wish = Wish { boundary, length: loaded.bytes, parent, ..self.wish(cause) };
         deliver::print(&self.config.paths, store, &last, &Recap::of_session(&layout), &wish)
             .map_err(in_full)
     }
@@ -156,6 +157,7 @@ impl Alone {
             length: 0,
             now: now(),
             zone: self.config.zone.clone(),
+            parent: None,
             is_gone: false,
             is_hook: true,
         }

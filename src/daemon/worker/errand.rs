@@ -90,9 +90,19 @@ impl Tools {
     fn wish<'a>(&self, scene: &Scene<'a>, token: &'a str, cause: Cause) -> Wish<'a> {
         let length = scene.read.as_ref().map_or(0, |read| read.bytes);
         let zone = self.rules.zone();
-        let is_gone = scene.files.is_empty();
-        let (boundary, now) = (None, now());
-        Wish { id: scene.id, token, cause, boundary, length, now, zone, is_gone, is_hook: false }
+        let session = scene.kept.map(Kept::session);
+        Wish {
+            id: scene.id,
+            token,
+            cause,
+            boundary: None,
+            length,
+            now: now(),
+            zone,
+            parent: session.and_then(|session| deliver::parent(&self.paths, scene.id, session)),
+            is_gone: scene.files.is_empty(),
+            is_hook: false,
+        }
     }
 
     /// Prints the pointer to the bottle that the job has written.

@@ -46,6 +46,8 @@ const DECLINED: &[&str] = &[
     "Permission to use ",
     "Claude requested permissions to ",
 ];
+/// What a host of version 2.1.332 adds where the call ran already: it was no refusal.
+const STOPPED: &str = "this call was stopped while running";
 /// Behind these stands what the person wrote.
 const SAID: &[&str] = &["the user said:\n", "The user said:\n"];
 /// When a person puts questions back the host writes this in their place, and their answers into a
@@ -101,6 +103,7 @@ fn failure(result: &ToolResult<'_>, text: &str) -> Status {
     if denial.as_deref() == Some("interrupted")
         || text.starts_with("[Tool call interrupted")
         || text.starts_with("[Request interrupted by user")
+        || was_stopped(text)
     {
         return Status::Interrupted;
     }
@@ -108,6 +111,12 @@ fn failure(result: &ToolResult<'_>, text: &str) -> Status {
         return Status::Declined;
     }
     Status::Failed
+}
+
+/// The host says so itself; what the person wrote does not count.
+fn was_stopped(text: &str) -> bool {
+    let hosts = SAID.iter().find_map(|mark| text.split_once(mark)).map_or(text, |(hosts, _)| hosts);
+    is_declined(text) && hosts.contains(STOPPED)
 }
 
 fn is_declined(text: &str) -> bool {
