@@ -116,6 +116,12 @@ impl Command {
 
 /// Runs a command line; its first element is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // The host waits for a hook: it does not wait for the whole command line to be built as well.
+    if arguments.get(1..).is_some_and(|rest| rest == ["hook", "claude-code"]) {
+        hook::run(environment);
+        return Exit::Done;
+    }
     let result = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli.command.run(environment),
         Err(error) => explain(&error),

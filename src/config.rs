@@ -18,6 +18,7 @@ use std::{
     fmt, fs, io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use jiff::tz::TimeZone;
@@ -46,7 +47,7 @@ pub struct Environment {
     /// `NOTIFY_SOCKET`: where a service manager waits to hear that the service is ready.
     pub notify_socket: Option<OsString>,
     /// The machine's time zone, or that of `TZ`.
-    pub zone: TimeZone,
+    pub zone: Zone,
     /// The variables that outweigh the file.
     pub overrides: Overrides,
     /// What installing needs to know.
@@ -91,7 +92,7 @@ impl Environment {
             folder: env::current_dir().ok(),
             runtime_dir: path("XDG_RUNTIME_DIR"),
             notify_socket: text("NOTIFY_SOCKET"),
-            zone: TimeZone::system(),
+            zone: Zone::found_by(TimeZone::system),
             overrides: Overrides {
                 disable: text("ENDLESS_DISABLE"),
                 roots: text("ENDLESS_ROOTS"),
@@ -169,7 +170,7 @@ pub struct Config {
     /// Where a service manager waits to hear that the service is ready.
     pub notify_socket: Option<OsString>,
     excluded: Excluded,
-    effective: Vec<Effective>,
+    all: Arc<effective::All>,
 }
 
 /// When a resumed session gets its bottle.
@@ -296,11 +297,10 @@ impl Config {
         let all = effective::All::new(environment, settings)?;
         Ok(Self {
             paths,
-            effective: all.effective(),
             enabled: all.enabled.value,
             roots: roots(&all.roots.value),
-            candidates: all.roots.value,
-            zone: Zone::new(all.zone.value),
+            candidates: all.roots.value.clone(),
+            zone: all.zone.value.clone(),
             memory_mb: all.memory_mb.value,
             idle_minutes: all.idle_minutes.value,
             hot_minutes: all.hot_minutes.value,
@@ -310,18 +310,19 @@ impl Config {
             observations: all.observations.value,
             notify_socket: environment.notify_socket.clone(),
             excluded: Excluded::new(&all.exclude.value),
+            all: Arc::new(all),
         })
     }
 
     /// Every key with its value and where that comes from.
-    pub fn effective(&self) -> &[Effective] {
-        &self.effective
+    pub fn effective(&self) -> Vec<Effective> {
+        self.all.effective()
     }
 
     /// Where the value of a key comes from.
     pub fn origin(&self, key: &str) -> Origin {
-        let found = self.effective.iter().find(|effective| effective.key == key);
-        found.map_or(Origin::Default, |effective| effective.origin.clone())
+        let found = self.effective().into_iter().find(|effective| effective.key == key);
+        found.map_or(Origin::Default, |effective| effective.origin)
     }
 
     /// What keeps sessions out.
@@ -353,8 +354,9 @@ fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// The zone of this name.
-fn zone(name: &str) -> Result<TimeZone, String> {
+fn zone(name: &str) -> Result<Zone, String> {
     TimeZone::get(name)
+        .map(Zone::new)
         .map_err(|_| format!("no time zone is named `{name}`; write one like `Europe/Berlin`"))
 }
 

@@ -320,8 +320,6 @@ fn is_wsl() -> bool {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use jiff::tz::TimeZone;
-
     use super::*;
     use crate::config::{Overrides, Programs};
 
@@ -333,7 +331,7 @@ mod tests {
             folder: Some(folder.join("work")),
             runtime_dir: None,
             notify_socket: None,
-            zone: TimeZone::UTC,
+            zone: crate::text::time::Zone::utc(),
             overrides: Overrides::default(),
             programs: Programs {
                 called: Some(called.into()),

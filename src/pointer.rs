@@ -121,7 +121,9 @@ fn what(place: &Place<'_>) -> String {
     };
     let forked = match place.parent {
         // It lies beside this one: where the one path is absurd, so is the other.
-        Some(parent) if utf16_len(parent) <= PARENT => format!("It was forked from a session whose bottle is {}\n", path(parent)),
+        Some(parent) if utf16_len(parent) <= PARENT => {
+            format!("It was forked from a session whose bottle is {}\n", path(parent))
+        }
         _ => String::new(),
     };
     format!(

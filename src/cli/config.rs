@@ -50,7 +50,7 @@ impl Config {
         let file = config.paths.config.display().to_string();
         let (exists, settings) = (config.paths.config.exists(), config.effective());
         if self.json {
-            return output::json(&Report { file, exists, settings });
+            return output::json(&Report { file, exists, settings: &settings });
         }
         let mut page = output::Page::default();
         page.faint(&format!("# {file}{}\n", if exists { "" } else { " (not there)" }));

@@ -2,7 +2,6 @@
 
 use std::{ffi::OsStr, path::PathBuf};
 
-use jiff::tz::TimeZone;
 use serde::{Serialize, Serializer};
 use toml::Value as Toml;
 
@@ -11,6 +10,7 @@ use super::{
     settings::{MEMORY_MB, Settings, out_of_range},
     zone,
 };
+use crate::text::time::Zone;
 
 /// A key, its value, and where that comes from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,11 +29,12 @@ fn as_text<S: Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S::Er
 }
 
 /// Every value.
+#[derive(Debug)]
 pub(super) struct All {
     pub(super) enabled: Value<bool>,
     pub(super) roots: Value<Vec<PathBuf>>,
     pub(super) exclude: Value<Vec<PathBuf>>,
-    pub(super) zone: Value<TimeZone>,
+    pub(super) zone: Value<Zone>,
     pub(super) memory_mb: Value<u32>,
     pub(super) idle_minutes: Value<u32>,
     pub(super) hot_minutes: Value<u32>,
@@ -87,7 +88,7 @@ impl All {
             effective("enabled", &self.enabled, |value| Some(Toml::from(*value))),
             effective("roots", &self.roots, |value| Some(paths(value))),
             effective("exclude", &self.exclude, |value| Some(paths(value))),
-            effective("zone", &self.zone, |zone| zone.iana_name().map(Toml::from)),
+            effective("zone", &self.zone, |zone| zone.zone().iana_name().map(Toml::from)),
             effective("memory_mb", &self.memory_mb, integer),
             effective("idle_minutes", &self.idle_minutes, integer),
             effective("hot_minutes", &self.hot_minutes, integer),

@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{ConfigError, Environment, Observations, Origin, Resume, Value, nearest};
+use crate::text::time::Zone;
 
 /// Every key, in the order in which they are shown.
 pub(super) const KEYS: &[&str] = &[
@@ -57,7 +57,7 @@ pub(super) struct Settings {
     pub(super) enabled: Option<Value<bool>>,
     pub(super) roots: Option<Value<Vec<PathBuf>>>,
     pub(super) exclude: Option<Value<Vec<PathBuf>>>,
-    pub(super) zone: Option<Value<TimeZone>>,
+    pub(super) zone: Option<Value<Zone>>,
     pub(super) memory_mb: Option<Value<u32>>,
     pub(super) idle_minutes: Option<Value<u32>>,
     pub(super) hot_minutes: Option<Value<u32>>,
@@ -111,7 +111,7 @@ impl Source<'_> {
         }
     }
 
-    fn zone(&self, zone: &Spanned<String>) -> Result<Value<TimeZone>, ConfigError> {
+    fn zone(&self, zone: &Spanned<String>) -> Result<Value<Zone>, ConfigError> {
         let found = super::zone(zone.as_ref());
         let found = found.map_err(|message| self.wrong(zone.span().start, message))?;
         Ok(self.value(zone, found))

@@ -12,7 +12,7 @@ fn environment(home: &Path) -> Environment {
         folder: Some(home.join("work")),
         runtime_dir: None,
         notify_socket: None,
-        zone: TimeZone::UTC,
+        zone: Zone::utc(),
         overrides: Overrides::default(),
         programs: Programs::default(),
     }

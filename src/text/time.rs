@@ -3,6 +3,8 @@
 //! [`parse`] is called once for each line of a transcript, so the common form has a road of its
 //! own. A time without a zone is taken as UTC. Any text and any moment give a result.
 
+use std::sync::{Arc, LazyLock};
+
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
 
@@ -81,15 +83,36 @@ fn other(text: &str) -> Option<Moment> {
     i64::try_from(millisecond).ok().map(Moment)
 }
 
-/// The zone that times are shown in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The zone that times are shown in; found when a time is shown first, since a machine's own takes
+/// longer to find than a hook may live.
+#[derive(Clone, Debug)]
 pub struct Zone {
-    zone: TimeZone,
+    zone: Arc<LazyLock<TimeZone, Find>>,
 }
+
+type Find = Box<dyn FnOnce() -> TimeZone + Send>;
+
+impl PartialEq for Zone {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.zone, &other.zone) || self.zone() == other.zone()
+    }
+}
+
+impl Eq for Zone {}
 
 impl Zone {
     pub fn new(zone: TimeZone) -> Self {
-        Self { zone }
+        Self::found_by(move || zone)
+    }
+
+    /// A zone that is looked for when it is needed.
+    pub fn found_by(find: impl FnOnce() -> TimeZone + Send + 'static) -> Self {
+        Self { zone: Arc::new(LazyLock::new(Box::new(find))) }
+    }
+
+    /// The zone itself.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
     }
 
     pub fn utc() -> Self {
@@ -130,7 +153,7 @@ impl Zone {
         let (first, last) = (Timestamp::MIN, Timestamp::MAX);
         let millisecond = moment.0.clamp(first.as_millisecond(), last.as_millisecond());
         let timestamp = Timestamp::from_millisecond(millisecond).unwrap_or(last);
-        timestamp.to_zoned_datetime(self.zone.clone())
+        timestamp.to_zoned_datetime(self.zone().clone())
     }
 }
 

@@ -78,7 +78,7 @@ mod tests {
             folder: Some(home.to_owned()),
             runtime_dir: None,
             notify_socket: None,
-            zone: jiff::tz::TimeZone::UTC,
+            zone: crate::text::time::Zone::utc(),
             overrides: Overrides::default(),
             programs: Programs::default(),
         };
