@@ -13,9 +13,15 @@ pub mod escape;
 mod header;
 mod pages;
 pub mod read_back;
+mod reconstructed;
+
+use std::sync::Arc;
+
+use body::Beside;
 
 use crate::{
-    session::Session,
+    observation::{placement::place, rows::Observed},
+    session::{Session, layout::Layout},
     text::time::{Moment, Zone},
     transcript::Speaker,
 };
@@ -23,6 +29,7 @@ use crate::{
 pub use about::{About, about};
 pub use pages::{MAX_PAGE_BYTES, MAX_PAGE_LINES, MAX_PAGE_TOKENS};
 pub use read_back::{Item, missing_from, read_back};
+pub use reconstructed::reconstructed;
 
 /// The version of the format, as the header tells it.
 pub const FORMAT: u32 = 1;
@@ -36,6 +43,8 @@ pub struct Options {
     pub rendered: Moment,
     /// An older bottle that has words which the session has lost.
     pub earlier: Option<Earlier>,
+    /// What an observation source knows of the session; none where none does.
+    pub observed: Option<Arc<Observed>>,
 }
 
 /// An older bottle in the archive.
@@ -116,20 +125,37 @@ impl Bottle {
 /// Renders a session.
 pub fn render(session: &Session, options: &Options) -> Bottle {
     let layout = session.layout();
-    let body = body::body(session, &layout, &options.zone);
+    let observed = options.observed.as_deref();
+    let rows = observed.map(|observed| (observed, place(session, &layout, observed)));
+    let mode = if rows.is_some() { Mode::FullWithObservations } else { Mode::Full };
+    write(session, &layout, &Beside { rows, ..Beside::default() }, mode, options)
+}
+
+fn write(
+    session: &Session,
+    layout: &Layout<'_>,
+    beside: &Beside<'_>,
+    mode: Mode,
+    options: &Options,
+) -> Bottle {
+    let body = body::body(session, layout, beside, &options.zone);
     let count = |speaker| layout.messages().filter(|message| message.speaker == speaker).count();
+    let told = beside.rows.as_ref().map_or(0, |(observed, _)| observed.tool_uses.len());
     let mut bottle = Bottle {
         text: String::new(),
-        mode: Mode::Full,
+        mode,
         lines: 0,
         pages: Vec::new(),
         user: count(Speaker::User),
         assistant: count(Speaker::Assistant),
-        calls: session.ledger().calls().len(),
+        calls: match mode {
+            Mode::Reconstructed => told,
+            Mode::Full | Mode::FullWithObservations => session.ledger().calls().len(),
+        },
         pending: body.pending,
     };
     let body_pages = pages::cut(&body.text);
-    let header = header::Header { session, layout: &layout, options, body: &body };
+    let header = header::Header { session, layout, options, body: &body };
     header.write(&body_pages, &mut bottle);
     // In front of the body, in place: a bottle can be large, and is never there twice.
     let header = std::mem::replace(&mut bottle.text, body.text);

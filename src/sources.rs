@@ -1,10 +1,12 @@
-//! Finds transcripts and reads them: whole, their heads, or the one record behind a line.
+//! Finds transcripts and reads them: whole, their heads, or the one record behind a line. Reads
+//! claude-mem's database.
 //!
 //! Invariant: nothing is opened but regular files, for reading only, and never through a link in
 //! the last component; every text that leaves here has passed the privacy function and holds no
 //! control character. Refuses: to decide what a bottle shows.
 
 pub mod bodies;
+pub mod claude_mem;
 pub mod heads;
 pub mod live;
 pub mod load;

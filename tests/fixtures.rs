@@ -2,16 +2,20 @@
 //!
 //! A fixture is a folder with an `input.jsonl` and an `expected.md`; the folder's name is the
 //! session's id. `ENDLESS_BLESS=1` writes the bottles anew; read them before they are committed.
+//! A fixture beside a `claude-mem.db` is rendered with what that database knows of the session.
 //! Beside the comparison each fixture holds what no bottle may break: it reads back, any portions
 //! of the file give the same bottle, its pages fit, and nothing private is in it.
 use std::{
     fmt::{self, Write as _},
     path::Path,
+    sync::Arc,
 };
 
 use endless::{
     bottle::{self, Bottle, Item, MAX_PAGE_BYTES, MAX_PAGE_LINES, MAX_PAGE_TOKENS, read_back},
+    observation::rows::Observed,
     session::Session,
+    sources::claude_mem::{BUSY, ClaudeMem, Place},
     text::{
         measure::tokens,
         time::{Moment, Zone, parse},
@@ -53,9 +57,11 @@ fn hold(path: &Path) -> Result<(), String> {
     let id = folder.file_name().ok_or("a fixture has a name")?.to_string_lossy();
     let (lines, torn) = lines(&input);
     let session = fold(&id, &lines, torn);
-    let bottle = render(&session);
+    let observed = observed(folder, &id)?;
+    let bottle = render(&session, observed.as_ref());
     reads_back(&session, &bottle)?;
-    portions_agree(&id, &input, &bottle)?;
+    portions_agree(&id, &input, &bottle, observed.as_ref())?;
+    rows_stand_once(&bottle, observed.as_deref())?;
     pages_fit(&bottle)?;
     observations_fit(&bottle)?;
     keeps_secrets(&bottle)?;
@@ -100,10 +106,37 @@ fn is_whole(line: &[u8]) -> bool {
     records > 0 && rubbish == 0
 }
 
+/// What the database beside the fixture knows of a session, read from a copy: SQLite makes files of
+/// its own beside what it reads.
+fn observed(fixture: &Path, id: &str) -> Result<Option<Arc<Observed>>, String> {
+    let database = fixture.with_file_name("claude-mem.db");
+    if !database.exists() {
+        return Ok(None);
+    }
+    let copy = tempfile::tempdir().map_err(|error| error.to_string())?;
+    std::fs::copy(&database, copy.path().join("claude-mem.db"))
+        .map_err(|error| format!("{}: {error}", database.display()))?;
+    let place = Place { home: None, variable: Some(copy.path().to_owned()) };
+    let observed = ClaudeMem::new(place, BUSY).observed(id).map_err(|error| error.to_string())?;
+    Ok(Some(Arc::new(observed.ok_or("the database does not know the session")?)))
+}
+
 /// Rendered at one moment, always: nothing but the line that tells it depends on it.
-fn render(session: &Session) -> Bottle {
+fn render(session: &Session, observed: Option<&Arc<Observed>>) -> Bottle {
     let rendered = parse("2026-12-01T12:00:00Z").unwrap_or(Moment(0));
-    bottle::render(session, &bottle::Options { zone: Zone::utc(), rendered, earlier: None })
+    let observed = observed.cloned();
+    let options = bottle::Options { zone: Zone::utc(), rendered, earlier: None, observed };
+    bottle::render(session, &options)
+}
+
+/// Every observation stands in the bottle exactly once.
+fn rows_stand_once(bottle: &Bottle, observed: Option<&Observed>) -> Result<(), String> {
+    for row in observed.into_iter().flat_map(|observed| &observed.observations) {
+        let line = format!("- [#{}] {}", row.id, row.text);
+        let found = bottle.text.lines().filter(|shown| *shown == line).count();
+        equal(&format!("lines `{line}`"), found, 1)?;
+    }
+    Ok(())
 }
 
 /// The bottle gives back every message of the session, exact and in order.
@@ -131,12 +164,17 @@ fn reads_back(session: &Session, bottle: &Bottle) -> Result<(), String> {
 }
 
 /// A session that is looked at after every line, or cut anywhere, is the same session.
-fn portions_agree(id: &str, input: &[u8], bottle: &Bottle) -> Result<(), String> {
+fn portions_agree(
+    id: &str,
+    input: &[u8],
+    bottle: &Bottle,
+    observed: Option<&Arc<Observed>>,
+) -> Result<(), String> {
     let (lines, torn) = lines(input);
     let mut session = Session::new(id, Host::ClaudeCode);
     for (offset, line) in &lines {
         fold_line(&mut session, *offset, line);
-        reads_back(&session, &render(&session))?;
+        reads_back(&session, &render(&session, observed))?;
     }
     let middle = input.len() / 2;
     let mut half = Session::new(id, Host::ClaudeCode);
@@ -145,7 +183,7 @@ fn portions_agree(id: &str, input: &[u8], bottle: &Bottle) -> Result<(), String>
     for (offset, line) in &lines[..split] {
         fold_line(&mut half, *offset, line);
     }
-    drop(render(&half));
+    drop(render(&half, observed));
     for (offset, line) in &lines[split..] {
         fold_line(&mut half, *offset, line);
     }
@@ -155,7 +193,7 @@ fn portions_agree(id: &str, input: &[u8], bottle: &Bottle) -> Result<(), String>
         fold_line(&mut half, offset, torn);
     }
     for (how, session) in [("line by line", session), ("in two halves", half)] {
-        if render(&session).text != bottle.text {
+        if render(&session, observed).text != bottle.text {
             return Err(format!("folded {how}, the session gives another bottle"));
         }
     }

@@ -100,7 +100,7 @@ mod tests {
             let earlier = Earlier { path: "archive/1-s.md".to_owned(), messages: 3 };
             for earlier in [None, Some(earlier)] {
                 let rendered = Moment(1_796_032_800_000);
-                let options = Options { zone: zone.clone(), rendered, earlier };
+                let options = Options { zone: zone.clone(), rendered, earlier, observed: None };
                 let bottle = render(&session, &options);
                 let expected = About {
                     mode: bottle.mode,
@@ -119,7 +119,7 @@ mod tests {
     fn anything_else_says_nothing() {
         let bottle = render(
             &session(&[]),
-            &Options { zone: Zone::utc(), rendered: Moment(0), earlier: None },
+            &Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None },
         );
         for cut in 0..bottle.text.find("pages: ").unwrap() {
             assert_eq!(about(bottle.text.get(..cut).unwrap_or("")), None, "{cut}");

@@ -1,6 +1,12 @@
 //! The body of a bottle: the conversation, in order.
+use std::collections::BTreeMap;
+
 use crate::{
-    observation::{self, derive},
+    observation::{
+        Line, Observation, derive, happened,
+        placement::Placement,
+        rows::{Observed, Row, Summary},
+    },
     session::{
         Session,
         layout::{Layout, Message, Shown, Stretch},
@@ -14,11 +20,14 @@ use crate::{
 };
 
 use super::escape::{
-    ASSISTANT, CALL, COMPACTED, DATE, HAPPENED, NOTE, RULE, STUB, USER, write_words,
+    ASSISTANT, CALL, COMPACTED, DATE, HAPPENED, NOTE, ROW, RULE, STUB, SUMMARY, TRUNCATED, USER,
+    write_words,
 };
 
 /// Characters of a note that quotes the host.
 const QUOTED: usize = 200;
+/// Characters of a part of a summary.
+const PART: usize = 1_000;
 
 /// The body, and what the header needs to know of it.
 #[derive(Debug, Default)]
@@ -43,26 +52,56 @@ pub(super) struct Turn {
     pub(super) message: usize,
 }
 
-pub(super) fn body(session: &Session, layout: &Layout<'_>, zone: &Zone) -> Body {
-    let date = session.started.map(|time| zone.date(time));
-    let mut writer = Writer { session, layout, zone, date, lines: 0, body: Body::default() };
-    let mut shown = layout.shown.as_slice();
-    while let Some(first) = shown.first() {
-        let run = shown.iter().take_while(|shown| matches!(shown, Shown::Call(..))).count();
-        if run > 0 {
-            writer.calls(&shown[..run]);
-            shown = &shown[run..];
-        } else {
-            writer.shown(first);
-            shown = &shown[1..];
-        }
+/// What an observation source adds to what is shown.
+#[derive(Debug, Default)]
+pub(super) struct Beside<'o> {
+    /// Its rows, and where they stand.
+    pub(super) rows: Option<(&'o Observed, Placement)>,
+    /// Prompts that it cut, by their index among what is shown.
+    pub(super) truncated: Vec<usize>,
+    /// Summaries, by the index of what they stand behind.
+    pub(super) summaries: BTreeMap<usize, Vec<&'o Summary>>,
+}
+
+impl<'o> Beside<'o> {
+    /// The rows that stand behind what is shown at an index.
+    fn rows(&self, index: usize) -> Vec<&'o Row> {
+        let Some((observed, placement)) = &self.rows else { return Vec::new() };
+        let rows = placement.rows.get(&index).into_iter().flatten();
+        rows.map(|row| &observed.observations[*row]).collect()
     }
+}
+
+pub(super) fn body(
+    session: &Session,
+    layout: &Layout<'_>,
+    beside: &Beside<'_>,
+    zone: &Zone,
+) -> Body {
+    let date = session.started.map(|time| zone.date(time));
+    let mut writer =
+        Writer { session, layout, beside, zone, date, lines: 0, body: Body::default() };
+    let shown = layout.shown.as_slice();
+    let mut index = 0;
+    while index < shown.len() {
+        let rest = &shown[index..];
+        let run = rest.iter().take_while(|shown| matches!(shown, Shown::Call(..))).count();
+        if run > 0 {
+            writer.calls(index, &rest[..run]);
+        } else {
+            writer.shown(&rest[0]);
+            writer.behind(index);
+        }
+        index += run.max(1);
+    }
+    writer.behind(shown.len());
     writer.body
 }
 
 struct Writer<'a, 's> {
     session: &'a Session,
     layout: &'a Layout<'s>,
+    beside: &'a Beside<'a>,
     zone: &'a Zone,
     date: Option<String>,
     lines: usize,
@@ -122,29 +161,72 @@ impl Writer<'_, '_> {
         self.line("");
     }
 
-    fn calls(&mut self, run: &[Shown<'_>]) {
-        let indexes: Vec<u32> = run
-            .iter()
-            .filter_map(|shown| match shown {
-                Shown::Call(index, _) => Some(*index),
+    /// A list of what tools did: `first` is the index of the first call among what is shown.
+    fn calls(&mut self, first: usize, run: &[Shown<'_>]) {
+        let indexes: Vec<(usize, u32)> = (first..)
+            .zip(run)
+            .filter_map(|(shown, what)| match what {
+                Shown::Call(index, _) => Some((shown, *index)),
                 _ => None,
             })
             .collect();
-        let lines = derive(self.session, &indexes, self.zone);
+        let lines = match &self.beside.rows {
+            Some((observed, placement)) => {
+                happened(self.session, &indexes, (observed, placement), self.zone)
+            }
+            None => {
+                let indexes: Vec<u32> = indexes.iter().map(|(_, index)| *index).collect();
+                let calls = derive(self.session, &indexes, self.zone);
+                calls.into_iter().map(Line::Calls).collect()
+            }
+        };
+        let time = run.first().and_then(|shown| match shown {
+            Shown::Call(_, time) => *time,
+            _ => None,
+        });
+        self.list(time, &lines);
+    }
+
+    /// What a source knows that stands behind what is shown at an index, and is about no call there.
+    fn behind(&mut self, index: usize) {
+        let beside = self.beside;
+        if beside.truncated.contains(&index) {
+            self.alone(&format!("{TRUNCATED}4000 chars]"));
+        }
+        let rows = beside.rows(index);
+        let time = rows.first().map(|row| row.time);
+        let lines: Vec<_> = rows.into_iter().map(Line::Row).collect();
+        self.list(time, &lines);
+        for summary in beside.summaries.get(&index).into_iter().flatten() {
+            self.summary(summary);
+        }
+    }
+
+    fn list(&mut self, time: Option<Moment>, lines: &[Line<'_>]) {
         if lines.is_empty() {
             return;
         }
-        if let Some(Shown::Call(_, time)) = run.first() {
-            self.date(*time);
-        }
+        self.date(time);
         self.line(HAPPENED);
-        for observation in &lines {
-            self.observation(observation);
+        for line in lines {
+            match line {
+                Line::Row(row) => self.line(&format!("{ROW}{}] {}", row.id, row.text)),
+                Line::Calls(observation) => self.observation(observation),
+            }
         }
         self.line("");
     }
 
-    fn observation(&mut self, observation: &observation::Observation) {
+    /// Words of a model about the session: a block that cannot be taken for somebody's own.
+    fn summary(&mut self, summary: &Summary) {
+        self.line(&format!("{SUMMARY} (generated by claude-mem — not verbatim)"));
+        for (name, text) in &summary.parts {
+            self.line(&format!("> {name}: {}", one_line(text, PART)));
+        }
+        self.line("");
+    }
+
+    fn observation(&mut self, observation: &Observation) {
         let prefix = if observation.pending {
             self.body.pending += 1;
             STUB.to_owned() + "t"

@@ -69,7 +69,7 @@ impl Pointer {
 fn fresh(loaded: &Loaded, config: &Config) -> Result<Report, Failure> {
     session::refuse_forgotten(config, &loaded.id, NOTHING)?;
     let rendered = Moment(Timestamp::now().as_millisecond());
-    let options = Options { zone: config.zone.clone(), rendered, earlier: None };
+    let options = Options { zone: config.zone.clone(), rendered, earlier: None, observed: None };
     let kept = session::keep(config, loaded, options)?;
     session::warn(loaded, &kept.bottle, kept.archived());
     let layout = loaded.session.layout();

@@ -61,7 +61,8 @@ impl Render {
         let config = Config::load(environment)?;
         let loaded = session::open(&self.session, &config, environment)?;
         let rendered = Moment(Timestamp::now().as_millisecond());
-        let options = Options { zone: config.zone.clone(), rendered, earlier: None };
+        let options =
+            Options { zone: config.zone.clone(), rendered, earlier: None, observed: None };
         let made = if self.stdout {
             Made { bottle: render(&loaded.session, &options), path: None, archived: None }
         } else if let Some(out) = &self.out {

@@ -98,7 +98,8 @@ impl Seal {
             return Ok(SealReply::default());
         }
         let at = now();
-        let options = Options { zone: config.zone.clone(), rendered: at, earlier: None };
+        let options =
+            Options { zone: config.zone.clone(), rendered: at, earlier: None, observed: None };
         let kept = session::keep(config, &loaded, options)?;
         let reply = SealReply {
             sealed: true,

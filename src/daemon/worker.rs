@@ -268,7 +268,8 @@ impl Tools {
             return Ok(Wrote { path: self.paths.bottle(id), bytes, changed: false, took: 0 });
         }
         let zone = self.rules.zone();
-        let options = Options { zone: zone.clone(), rendered: now(), earlier: None };
+        let options =
+            Options { zone: zone.clone(), rendered: now(), earlier: None, observed: None };
         let path = self.paths.bottle(id);
         if std::fs::symlink_metadata(&path).is_err() {
             // Somebody removed it.

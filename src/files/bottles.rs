@@ -348,7 +348,8 @@ mod tests {
                     session.fold_line(line);
                 });
             }
-            let options = Options { zone: Zone::utc(), rendered: Moment(now), earlier: None };
+            let options =
+                Options { zone: Zone::utc(), rendered: Moment(now), earlier: None, observed: None };
             keep(&self.paths, &self.id, &session, options).unwrap()
         }
 
@@ -386,7 +387,8 @@ mod tests {
         let case = Case::new();
         case.keep(&["one"], 1);
         let session = Session::new("s", Host::ClaudeCode);
-        let options = Options { zone: Zone::utc(), rendered: Moment(2), earlier: None };
+        let options =
+            Options { zone: Zone::utc(), rendered: Moment(2), earlier: None, observed: None };
         let path = case.paths.bottle(&case.id);
         fs::remove_file(&path).unwrap();
         fs::create_dir_all(path.join("full")).unwrap();
@@ -436,7 +438,7 @@ mod tests {
             );
             parse_line(Host::ClaudeCode, row.as_bytes(), 0, &mut |line| session.fold_line(line));
             let rendered = Moment(i64::try_from(number).unwrap());
-            let options = Options { zone: Zone::utc(), rendered, earlier: None };
+            let options = Options { zone: Zone::utc(), rendered, earlier: None, observed: None };
             keep(&paths, &id, &session, options).unwrap();
         };
         std::thread::scope(|scope| {

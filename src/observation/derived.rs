@@ -7,11 +7,11 @@ use crate::{
 };
 
 /// Characters of a command once its special characters are escaped.
-const COMMAND: usize = 150;
+pub(super) const COMMAND: usize = 150;
 /// Characters of a path.
 const PATH: usize = 180;
 /// Room for bullet, id and stub mark.
-const HEAD: usize = 24;
+pub(super) const HEAD: usize = 24;
 
 /// The line of one call.
 pub(super) fn line(session: &Session, (number, call): Numbered<'_>, zone: &Zone) -> Observation {
@@ -128,11 +128,11 @@ fn lines_read(range: Option<(u64, u64)>) -> String {
     }
 }
 
-fn path(session: &Session, call: &ToolCall) -> String {
+pub(super) fn path(session: &Session, call: &ToolCall) -> String {
     one_line(relative(session.text(call.brief), &session.folder), PATH)
 }
 
-fn plural(number: u64, noun: &str) -> String {
+pub(super) fn plural(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 

@@ -377,7 +377,8 @@ fn a_session_and_its_bottle_give_the_same_words() {
             "{count}"
         );
         assert_eq!((recap.replied, recap.done.len()), (replied, done), "{count}");
-        let options = Options { zone: Zone::utc(), rendered: Moment(0), earlier: None };
+        let options =
+            Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None };
         let items = read_back(&render(&session, &options).text).unwrap();
         let (active, open, done) = Default::default();
         assert_eq!(Recap::of_bottle(&items), Recap { active, open, done, ..recap });

@@ -205,6 +205,22 @@ fn message<'s>(session: &'s Session, said: &Said, item: &Item) -> Message<'s> {
     }
 }
 
+impl<'s> Message<'s> {
+    /// Words of the person that are known from elsewhere than a transcript.
+    pub fn prompt(text: &'s str, time: Moment) -> Self {
+        Self {
+            speaker: Speaker::User,
+            label: String::new(),
+            is_prompt: true,
+            time: Some(time),
+            text: Cow::Borrowed(text),
+            opens: true,
+            leg: 1,
+            key: 0,
+        }
+    }
+}
+
 impl Message<'_> {
     /// The next block of the same message of the agent.
     fn continues(&self, next: &Self) -> bool {

@@ -50,7 +50,8 @@ pub(crate) fn session(bytes: &[u8]) -> Session {
 }
 
 pub(crate) fn render(session: &Session) -> bottle::Bottle {
-    let options = bottle::Options { zone: Zone::utc(), rendered: Moment(0), earlier: None };
+    let options =
+        bottle::Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None };
     bottle::render(session, &options)
 }
 

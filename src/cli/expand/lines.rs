@@ -180,7 +180,8 @@ mod tests {
 
     /// The numbers of the calls whose lines in the bottle of `old` differ in `new`, all shown.
     fn check(old: &[String], new: &[String], expected: &[u32]) {
-        let options = Options { zone: Zone::utc(), rendered: Moment(0), earlier: None };
+        let options =
+            Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None };
         let bottle = render(&session(old), &options).text;
         let (lines, new) = (Lines::of(&bottle), session(new));
         let count = u32::try_from(new.ledger().calls().len()).unwrap();

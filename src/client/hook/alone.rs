@@ -126,7 +126,7 @@ impl Alone {
             Due::For(boundary) => (Cause::Due, Some(boundary)),
         };
         let zone = self.config.zone.clone();
-        let options = Options { zone, rendered: now(), earlier: None };
+        let options = Options { zone, rendered: now(), earlier: None, observed: None };
         let kept = bottles::keep(&self.config.paths, &self.id, session, options);
         let last = kept.map_err(in_full)?.last();
         let layout = session.layout();
