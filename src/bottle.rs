@@ -117,6 +117,7 @@ impl Bottle {
             pages: self.pages.clone(),
             legs: session.legs(),
             rendered: options.rendered,
+            calls: self.calls,
             pending: self.pending,
         }
     }

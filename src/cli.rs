@@ -17,6 +17,7 @@ mod install;
 mod list;
 mod log;
 mod man;
+mod observed;
 mod output;
 mod pointer;
 mod render;

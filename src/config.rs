@@ -25,7 +25,10 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 pub use self::{effective::Effective, exclude::Excluded};
-use crate::{paths::Paths, text::time::Zone};
+use crate::{
+    paths::{ClaudeMemPlace, Paths},
+    text::time::Zone,
+};
 use settings::{Settings, Source};
 
 /// A configuration with every key, for people: what is commented out is the default.
@@ -40,6 +43,8 @@ pub struct Environment {
     pub endless_home: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`.
     pub claude_config_dir: Option<PathBuf>,
+    /// `CLAUDE_MEM_DATA_DIR`.
+    pub claude_mem_data_dir: Option<PathBuf>,
     /// The working folder.
     pub folder: Option<PathBuf>,
     /// `XDG_RUNTIME_DIR`.
@@ -89,6 +94,7 @@ impl Environment {
             home: path("HOME"),
             endless_home: path("ENDLESS_HOME"),
             claude_config_dir: path("CLAUDE_CONFIG_DIR"),
+            claude_mem_data_dir: path("CLAUDE_MEM_DATA_DIR"),
             folder: env::current_dir().ok(),
             runtime_dir: path("XDG_RUNTIME_DIR"),
             notify_socket: text("NOTIFY_SOCKET"),
@@ -131,6 +137,15 @@ impl Environment {
         }
     }
 
+    /// What decides where claude-mem's database is.
+    fn claude_mem(&self) -> ClaudeMemPlace {
+        let variable = self.claude_mem_data_dir.as_deref();
+        ClaudeMemPlace {
+            home: self.home.as_deref().map(|home| self.absolute(home)),
+            variable: variable.map(|folder| self.absolute(&self.expanded(folder))),
+        }
+    }
+
     /// A path with the home in place of `~`.
     fn expanded(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
@@ -167,6 +182,8 @@ pub struct Config {
     pub resume: Resume,
     /// What stands in place of tool traffic.
     pub observations: Observations,
+    /// What decides where claude-mem's database is.
+    pub claude_mem: ClaudeMemPlace,
     /// Where a service manager waits to hear that the service is ready.
     pub notify_socket: Option<OsString>,
     excluded: Excluded,
@@ -190,12 +207,12 @@ pub enum Resume {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observations {
-    /// claude-mem's observations where it is installed.
+    /// claude-mem's observations where its database knows the session, else derived lines.
     #[default]
     Auto,
     /// What the transcript alone tells.
     Derived,
-    /// claude-mem's observations.
+    /// claude-mem's observations; where there are none somebody should know.
     ClaudeMem,
 }
 
@@ -308,6 +325,7 @@ impl Config {
             keep_days: all.keep_days.value,
             resume: all.resume.value,
             observations: all.observations.value,
+            claude_mem: environment.claude_mem(),
             notify_socket: environment.notify_socket.clone(),
             excluded: Excluded::new(&all.exclude.value),
             all: Arc::new(all),

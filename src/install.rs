@@ -267,6 +267,9 @@ fn variables(
     if let Some(folder) = &environment.claude_config_dir {
         add("CLAUDE_CONFIG_DIR", &environment.absolute(folder))?;
     }
+    if let Some(folder) = &config.claude_mem.variable {
+        add("CLAUDE_MEM_DATA_DIR", folder)?;
+    }
     if config.origin("roots") == Origin::Environment("ENDLESS_ROOTS") {
         let roots: Vec<_> = config.candidates.iter().map(|root| root.as_os_str()).collect();
         add("ENDLESS_ROOTS", Path::new(&roots.join(":".as_ref())))?;
@@ -328,6 +331,7 @@ mod tests {
             home: Some(folder.to_owned()),
             endless_home: None,
             claude_config_dir: None,
+            claude_mem_data_dir: None,
             folder: Some(folder.join("work")),
             runtime_dir: None,
             notify_socket: None,
@@ -378,6 +382,7 @@ mod tests {
         assert_eq!(stored(&environment).unwrap(), []);
         environment.endless_home = Some("state".into());
         environment.claude_config_dir = Some("/c d".into());
+        environment.claude_mem_data_dir = Some("~/mem".into());
         environment.overrides = Overrides {
             disable: Some("1".into()),
             roots: Some("/a:b".into()),
@@ -391,6 +396,7 @@ mod tests {
             [
                 ("ENDLESS_HOME", shown("state")),
                 ("CLAUDE_CONFIG_DIR", "/c d".to_owned()),
+                ("CLAUDE_MEM_DATA_DIR", folder.path().join("mem").display().to_string()),
                 ("ENDLESS_ROOTS", format!("/a:{}", shown("b"))),
                 ("ENDLESS_ZONE", "Etc/GMT-2".to_owned()),
                 ("ENDLESS_MEMORY_MB", "64".to_owned()),

@@ -88,6 +88,15 @@ impl Paths {
     }
 }
 
+/// What decides where claude-mem keeps its data; its own settings have a say as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClaudeMemPlace {
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// The variable `CLAUDE_MEM_DATA_DIR`, absolute.
+    pub variable: Option<PathBuf>,
+}
+
 /// FNV-1a: the same in every process and every version, unlike the standard library's hashes.
 fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -26,6 +26,8 @@ pub struct About {
     pub legs: u32,
     /// When it was rendered, to the second.
     pub rendered: Moment,
+    /// Tool calls.
+    pub calls: usize,
     /// Tool calls that are shown as stubs.
     pub pending: usize,
 }
@@ -39,13 +41,15 @@ pub fn about(text: &str) -> Option<About> {
     let (_, legs) = before.rsplit_once(" · legs: ")?;
     let (mode, _) = line(MODE)?.rsplit_once(" · format: ")?;
     let (counted, _) = line(COVERED)?.split_once(" pending")?;
+    let (calls, pending) = counted.split_once(" tool calls, ")?;
     Some(About {
         mode: Mode::named(mode)?,
         lines: text.lines().count(),
         pages: pages_of(text, line(PAGES)?)?,
         legs: legs.strip_suffix(RENDERED)?.parse().ok()?,
         rendered: moment(stamp)?,
-        pending: counted.rsplit_once(' ')?.1.parse().ok()?,
+        calls: calls.rsplit_once(' ')?.1.parse().ok()?,
+        pending: pending.parse().ok()?,
     })
 }
 
@@ -108,6 +112,7 @@ mod tests {
                     pages: bottle.pages,
                     legs: 1,
                     rendered,
+                    calls: bottle.calls,
                     pending: bottle.pending,
                 };
                 assert_eq!(about(&bottle.text), Some(expected));

@@ -103,6 +103,7 @@ fn scratch(environment: &Environment, folder: &Path) -> Environment {
         home: Some(folder.to_owned()),
         endless_home: Some(folder.join("state")),
         claude_config_dir: Some(folder.join(".claude")),
+        claude_mem_data_dir: None,
         overrides: Overrides::default(),
         notify_socket: None,
         ..environment.clone()

@@ -6,13 +6,20 @@ mod show;
 
 use std::{collections::BTreeSet, ffi::OsString, ops::Range};
 
-use super::{failure::Failure, output, session};
+use super::{
+    failure::Failure,
+    observed::source,
+    output,
+    session::{self, Source},
+};
 use crate::{
     config::{Config, Environment},
     files::bottles,
+    paths::SessionId,
     session::{Session, layout::Layout},
     sources::{
         bodies::{Bodies, read_bodies},
+        claude_mem::Whole,
         load::Loaded,
     },
 };
@@ -22,7 +29,8 @@ use lines::Lines;
 /// Print the whole input and output behind lines of a bottle.
 ///
 /// A bottle shows one line for each piece of tool traffic, with an id: `[t17]`. This prints what
-/// is behind it, read back from the transcript (or from the file that the host kept it in).
+/// is behind it, read back from the transcript (or from the file that the host kept it in). Behind
+/// an observation of claude-mem, `[#102401]`, is its whole row.
 /// Private parts are left out here too. Where the transcript was rewritten since the bottle was,
 /// and an id no longer means what the bottle says, nothing is printed.
 #[derive(Debug, clap::Args)]
@@ -30,10 +38,11 @@ use lines::Lines;
 pub(super) struct Expand {
     /// The session: its id, a prefix of it that fits no other, or the path of a transcript.
     session: OsString,
-    /// Lines: `t17`, `t18-t22`, a rewound stretch `r1`, or the host's own id of a call.
+    /// Lines: `t17`, `t18-t22`, a rewound stretch `r1`, an observation `#102401`, or the host's own id
+    /// of a call.
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Print JSON: an array of id, tool, call_id, status, input, output.
+    /// Print JSON: an array of id, tool, call_id, status, input, output; of an observation its columns.
     #[arg(long)]
     json: bool,
 }
@@ -43,6 +52,7 @@ Examples:
   endless expand 0b9f t17              one tool call
   endless expand 0b9f t18-t22 t40      several
   endless expand 0b9f r1               what was said and done before the person rewound
+  endless expand 0b9f '#102401'        an observation of claude-mem, whole
   endless expand 0b9f toolu_01AbC…     a call by the host's id";
 
 impl Expand {
@@ -50,23 +60,56 @@ impl Expand {
         let wanted = self.ids.iter().map(|id| ids::parse(id)).collect::<Result<Vec<_>, _>>();
         let wanted = wanted.map_err(Failure::usage)?;
         let config = Config::load(environment)?;
-        let loaded = session::open(&self.session, &config, environment)?;
+        let only_rows = wanted.iter().all(|wanted| matches!(wanted, Wanted::Row(_)));
+        let loaded = match session::source(&self.session, &config, environment)? {
+            Source::Transcripts(target) => session::read(&target)?,
+            // claude-mem needs no transcript.
+            Source::Bottle(id) | Source::ClaudeMem(id) if only_rows => {
+                let found = wanted.iter().map(|wanted| row(wanted, &id, &config));
+                let found = found.collect::<Result<Vec<_>, _>>()?;
+                let shown: Vec<_> = found.iter().flatten().map(show::row).collect();
+                return self.print(&shown, &config);
+            }
+            Source::Bottle(id) | Source::ClaudeMem(id) => return Err(session::gone(&id, &config)),
+        };
         let layout = loaded.session.layout();
-        let found = wanted.iter().map(|wanted| resolve(wanted, &loaded.session, &layout));
-        let found = found.collect::<Result<Vec<_>, _>>()?;
+        let found = wanted.iter().map(|wanted| match row(wanted, &loaded.id, &config)? {
+            Some(whole) => Ok(Found::Row(whole)),
+            None => resolve(wanted, &loaded.session, &layout),
+        });
+        let found = found.collect::<Result<Vec<_>, Failure>>()?;
         refuse_rewritten(&found, &loaded, &layout, &config)?;
         let bodies = read_bodies(&loaded, &asked(&found, &layout))?;
         let shown: Vec<_> =
             found.iter().flat_map(|found| parts(found, &loaded, &layout, &bodies)).collect();
+        self.print(&shown, &config)
+    }
+
+    fn print(&self, shown: &[show::Part<'_>], config: &Config) -> Result<(), Failure> {
         if self.json {
             return output::json(&shown);
         }
         let mut page = output::Page::default();
-        for part in &shown {
+        for part in shown {
             part.write(&mut page, &config.zone);
         }
         page.print()
     }
+}
+
+/// The observation that is wanted; none where something else is.
+fn row(wanted: &Wanted, id: &SessionId, config: &Config) -> Result<Option<Whole>, Failure> {
+    let Wanted::Row(number) = wanted else { return Ok(None) };
+    let mut source = source(config).ok_or_else(|| {
+        Failure::failed(format_args!(
+            "#{number} is an observation of claude-mem, and `observations` is `derived` in {}",
+            config.paths.config.display()
+        ))
+    })?;
+    let found = source.whole(id.as_str(), *number)?;
+    found.map(Some).ok_or_else(|| {
+        Failure::failed(format_args!("claude-mem keeps no observation #{number} of this session"))
+    })
 }
 
 /// What an id stands for.
@@ -77,6 +120,8 @@ enum Found {
     Named(u32),
     /// A rewound stretch, by its index.
     Stretch(usize),
+    /// An observation of claude-mem.
+    Row(Whole),
 }
 
 fn resolve(wanted: &Wanted, session: &Session, layout: &Layout<'_>) -> Result<Found, Failure> {
@@ -89,6 +134,7 @@ fn resolve(wanted: &Wanted, session: &Session, layout: &Layout<'_>) -> Result<Fo
                 Failure::failed(format_args!("there is no r{number}: this session has {there}"))
             })
         }
+        Wanted::Row(number) => Err(Failure::failed(format_args!("there is no #{number}"))),
         Wanted::HostId(id) => {
             let calls = session.ledger().calls();
             let index = calls.iter().position(|call| session.text(call.id) == id);
@@ -139,7 +185,7 @@ fn refuse_rewritten(
     let shown: BTreeSet<u32> = layout.calls().collect();
     let numbered = found.iter().filter_map(|found| match found {
         Found::Calls(range) => Some(range.clone()),
-        Found::Named(_) | Found::Stretch(_) => None,
+        Found::Named(_) | Found::Stretch(_) | Found::Row(_) => None,
     });
     for index in numbered.flatten() {
         let is_shown = shown.contains(&index);
@@ -165,13 +211,14 @@ fn asked(found: &[Found], layout: &Layout<'_>) -> BTreeSet<u32> {
             Found::Calls(range) => asked.extend(range.clone()),
             Found::Named(index) => asked.extend([*index]),
             Found::Stretch(index) => asked.extend(&layout.rewound[*index].calls),
+            Found::Row(_) => {}
         }
     }
     asked
 }
 
 fn parts<'a>(
-    found: &Found,
+    found: &'a Found,
     loaded: &'a Loaded,
     layout: &'a Layout<'_>,
     bodies: &'a Bodies,
@@ -180,5 +227,6 @@ fn parts<'a>(
         Found::Calls(range) => show::calls(loaded, bodies, range.clone()),
         Found::Named(index) => show::calls(loaded, bodies, [*index]),
         Found::Stretch(index) => vec![show::stretch(loaded, layout, bodies, *index)],
+        Found::Row(whole) => vec![show::row(whole)],
     }
 }

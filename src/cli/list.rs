@@ -1,5 +1,6 @@
 //! `endless list`: the sessions that there are.
 
+mod gone;
 pub(super) mod since;
 
 use std::{
@@ -26,6 +27,8 @@ use crate::{
     transcript::Host,
 };
 
+/// Characters of the first words.
+const WORDS: usize = 60;
 /// Characters that the project's column may be wide.
 const PROJECT: usize = 48;
 
@@ -36,9 +39,14 @@ const PROJECT: usize = 48;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct List {
-    /// Print JSON: an array of id, project, first_words, bytes, last_activity, path.
+    /// Print JSON: an array of id, project, first_words, bytes, last_activity, path; with --all also
+    /// source: `transcript`, `bottle` or `claude-mem`.
     #[arg(long)]
     json: bool,
+    /// Also sessions whose transcripts are gone: those that have a bottle, and those that claude-mem
+    /// knows.
+    #[arg(long)]
+    all: bool,
     /// Only sessions that began in this folder, or in one inside it.
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -51,6 +59,7 @@ const AFTER_HELP: &str = "\
 Examples:
   endless list
   endless list --since 2d
+  endless list --all               also sessions whose transcripts are gone
   endless list --project . --json";
 
 impl List {
@@ -59,8 +68,14 @@ impl List {
         let project = self.project.as_deref();
         let project = project.map(|folder| without_dots(&environment.resolved(folder)));
         let scan = scan(&config.roots);
-        let mut rows = transcripts(&scan, self.since);
+        let oldest = self.since.and_then(|since| SystemTime::now().checked_sub(since));
+        let mut rows = transcripts(&scan, oldest);
         read_heads(&mut rows);
+        if self.all {
+            rows.iter_mut().for_each(|row| row.source = Some("transcript"));
+            rows.extend(gone::rows(&config, &scan));
+            newest_first(&mut rows, oldest);
+        }
         rows.retain(|row| row.belongs(project.as_deref()));
         if self.json {
             return output::json(&rows);
@@ -99,20 +114,41 @@ struct Row {
     bytes: u64,
     last_activity: Option<String>,
     path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'static str>,
     #[serde(skip)]
     file: PathBuf,
     #[serde(skip)]
     modified: SystemTime,
 }
 
+impl Default for Row {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            project: String::new(),
+            first_words: String::new(),
+            bytes: 0,
+            last_activity: None,
+            path: String::new(),
+            source: None,
+            file: PathBuf::new(),
+            modified: SystemTime::UNIX_EPOCH,
+        }
+    }
+}
+
 /// The transcripts that were written to in this time, newest first.
-fn transcripts(scan: &Scan, since: Option<Duration>) -> Vec<Row> {
-    let oldest = since.and_then(|since| SystemTime::now().checked_sub(since));
+fn transcripts(scan: &Scan, oldest: Option<SystemTime>) -> Vec<Row> {
     let rows = scan.sessions.iter().filter_map(|(id, files)| row(id, files));
-    let mut rows: Vec<_> =
-        rows.filter(|row| oldest.is_none_or(|oldest| row.modified >= oldest)).collect();
-    rows.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+    let mut rows: Vec<_> = rows.collect();
+    newest_first(&mut rows, oldest);
     rows
+}
+
+fn newest_first(rows: &mut Vec<Row>, oldest: Option<SystemTime>) {
+    rows.retain(|row| oldest.is_none_or(|oldest| row.modified >= oldest));
+    rows.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
 }
 
 /// Of several files of a session the largest stands for it, and the newest for its activity.
@@ -124,13 +160,12 @@ fn row(id: &SessionId, files: &[PathBuf]) -> Option<Row> {
     let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
     Some(Row {
         id: id.to_string(),
-        project: String::new(),
-        first_words: String::new(),
         bytes: data.len(),
         last_activity: time(modified).map(|time| time.to_string()),
         path: file.display().to_string(),
         file: (*file).clone(),
         modified,
+        ..Row::default()
     })
 }
 
@@ -165,7 +200,10 @@ impl Row {
         [
             self.id.clone(),
             active.unwrap_or_default(),
-            size(self.bytes),
+            match self.source {
+                None | Some("transcript") => size(self.bytes),
+                Some(source) => source.to_owned(),
+            },
             last_part(&plain_line(&self.project, usize::MAX)),
             self.first_words.clone(),
         ]

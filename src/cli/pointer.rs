@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{
     failure::Failure,
+    observed::observed,
     output,
     session::{self, Source},
 };
@@ -25,7 +26,8 @@ use crate::{
 /// A pointer is a short text that names the bottle, the lines of it to read first, and where things
 /// stand: the original request, the last messages, the task list. An agent that is given it reads
 /// the bottle and goes on from there. The bottle is made anew first, as `endless render` does it.
-/// Where the transcript is gone, the bottle that is left is what the pointer names.
+/// Where the transcript is gone, the bottle that is left is what the pointer names, or one that is
+/// made of what claude-mem kept.
 ///
 /// It has at most 6,000 UTF-16 units (9,500 where the path is very long), and no output of tools.
 #[derive(Debug, clap::Args)]
@@ -57,6 +59,13 @@ impl Pointer {
         let report = match session::source(&self.session, &config, environment)? {
             Source::Transcripts(target) => fresh(&session::read(&target)?, &config)?,
             Source::Bottle(id) => left(&id, &config)?,
+            Source::ClaudeMem(id) => {
+                session::refuse_forgotten(&config, &id, NOTHING)?;
+                let options = options(&config, &id);
+                let kept = session::keep_reconstructed(&config, &id, options)?;
+                kept.ok_or_else(|| session::nothing_kept(&id))?;
+                left(&id, &config)?
+            }
         };
         if self.json {
             return output::json(&report);
@@ -68,8 +77,8 @@ impl Pointer {
 /// The pointer to a bottle that is made now.
 fn fresh(loaded: &Loaded, config: &Config) -> Result<Report, Failure> {
     session::refuse_forgotten(config, &loaded.id, NOTHING)?;
-    let rendered = Moment(Timestamp::now().as_millisecond());
-    let options = Options { zone: config.zone.clone(), rendered, earlier: None, observed: None };
+    let options = options(config, &loaded.id);
+    let rendered = options.rendered;
     let kept = session::keep(config, loaded, options)?;
     session::warn(loaded, &kept.bottle, kept.archived());
     let layout = loaded.session.layout();
@@ -88,6 +97,12 @@ fn fresh(loaded: &Loaded, config: &Config) -> Result<Report, Failure> {
         zone: &config.zone,
     };
     Ok(Report::new(&place, &Recap::of_session(&layout)))
+}
+
+fn options(config: &Config, id: &SessionId) -> Options {
+    let rendered = Moment(Timestamp::now().as_millisecond());
+    let observed = observed(config, id);
+    Options { zone: config.zone.clone(), rendered, earlier: None, observed }
 }
 
 /// The pointer to the bottle that is left of a session.

@@ -13,13 +13,21 @@ use endless_watchers::{TailError, open_regular};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{failure::Failure, list::without_dots, output, session};
+use super::{
+    failure::Failure,
+    list::without_dots,
+    observed::observed,
+    output,
+    session::{self, Source},
+};
 use crate::{
-    bottle::{Bottle, Options, render},
+    bottle::{Bottle, Item, Mode, Options, about, read_back, reconstructed, render},
     config::{Config, Environment},
     files::bottles::{self, Kept},
+    paths::SessionId,
     sources::{ReadError, load::Loaded},
     text::{line::plain_line, privacy, time::Moment},
+    transcript::{Host, Speaker},
 };
 
 /// What a bottle begins with.
@@ -30,7 +38,8 @@ const TITLE: &[u8] = b"# Session bottle";
 /// A bottle is a Markdown file: the conversation word for word, and one line in place of each
 /// piece of tool traffic. It is made anew from the transcript each time, and left alone where
 /// nothing has changed. If the old bottle has messages that the transcript has lost, it goes to
-/// the archive first.
+/// the archive first. Where claude-mem knows the session its observations stand beside the tool
+/// calls; where the transcript is gone and no bottle is left, one is made of what claude-mem kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Render {
@@ -59,21 +68,64 @@ impl Render {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let started = Instant::now();
         let config = Config::load(environment)?;
-        let loaded = session::open(&self.session, &config, environment)?;
-        let rendered = Moment(Timestamp::now().as_millisecond());
-        let options =
-            Options { zone: config.zone.clone(), rendered, earlier: None, observed: None };
+        let loaded = match session::source(&self.session, &config, environment)? {
+            Source::Transcripts(target) => session::read(&target)?,
+            Source::Bottle(id) | Source::ClaudeMem(id) => {
+                let made = self.without_transcript(&id, &config, environment)?;
+                return self.print(&made, &Report::of(&made, started));
+            }
+        };
+        let options = options(&config, &loaded.id);
+        if loaded.session.message_counts() == (0, 0) && is_known(&options) {
+            let made = self.without_transcript(&loaded.id, &config, environment)?;
+            return self.print(&made, &Report::new(&loaded, &made, started));
+        }
         let made = if self.stdout {
-            Made { bottle: render(&loaded.session, &options), path: None, archived: None }
+            Made::printed(render(&loaded.session, &options))
         } else if let Some(out) = &self.out {
-            write_out(&environment.absolute(out), &loaded, &options, &config)?
+            let out = environment.absolute(out);
+            write_out(&out, &loaded.files, || render(&loaded.session, &options), &config)?
         } else {
-            session::refuse_forgotten(&config, &loaded.id, "print it with --stdout")?;
+            session::refuse_forgotten(&config, &loaded.id, INSTEAD)?;
             session::keep(&config, &loaded, options)?.into()
         };
         session::warn(&loaded, &made.bottle, made.archived.as_deref());
+        self.print(&made, &Report::new(&loaded, &made, started))
+    }
+
+    /// The bottle that was made while there was a transcript, else what claude-mem keeps.
+    fn without_transcript(
+        &self,
+        id: &SessionId,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<Made, Failure> {
+        let path = config.paths.bottle(id);
+        let left = bottles::read(&path)?.and_then(left);
+        if let Some(bottle) = left.filter(|bottle| bottle.mode != Mode::Reconstructed) {
+            output::note("transcript gone: this bottle is what is left of the session");
+            return match &self.out {
+                None => Ok(Made { path: (!self.stdout).then_some(path), ..Made::printed(bottle) }),
+                Some(out) => write_out(&environment.absolute(out), &[], || bottle, config),
+            };
+        }
+        let options = options(config, id);
+        let bottle = reconstructed(id.as_str(), Host::ClaudeCode, &options);
+        let bottle = bottle.ok_or_else(|| session::nothing_kept(id))?;
+        if self.stdout {
+            return Ok(Made::printed(bottle));
+        }
+        if let Some(out) = &self.out {
+            return write_out(&environment.absolute(out), &[], || bottle, config);
+        }
+        session::refuse_forgotten(config, id, INSTEAD)?;
+        let kept = session::keep_reconstructed(config, id, options)?;
+        Ok(kept.ok_or_else(|| session::nothing_kept(id))?.into())
+    }
+
+    fn print(&self, made: &Made, report: &Report) -> Result<(), Failure> {
         if self.json {
-            return output::json(&Report::new(&loaded, &made, started));
+            return output::json(report);
         }
         match &made.path {
             Some(path) => output::print(&format!("{}\n", path.display())),
@@ -82,11 +134,53 @@ impl Render {
     }
 }
 
+/// What can be done with a session that was forgotten.
+const INSTEAD: &str = "print it with --stdout";
+
+fn options(config: &Config, id: &SessionId) -> Options {
+    let rendered = Moment(Timestamp::now().as_millisecond());
+    let observed = observed(config, id);
+    Options { zone: config.zone.clone(), rendered, earlier: None, observed }
+}
+
+/// Whether what claude-mem knows is worth a bottle.
+fn is_known(options: &Options) -> bool {
+    let observed = options.observed.as_ref();
+    observed.is_some_and(|known| !known.prompts.is_empty() || !known.observations.is_empty())
+}
+
+/// A bottle whose session can't be read any more, by what it says itself.
+fn left(text: String) -> Option<Bottle> {
+    let about = about(&text)?;
+    let items = read_back(&text)?;
+    let count = |wanted| {
+        let is_wanted =
+            |item: &&Item| matches!(item, Item::Message { speaker, .. } if *speaker == wanted);
+        items.iter().filter(is_wanted).count()
+    };
+    Some(Bottle {
+        user: count(Speaker::User),
+        assistant: count(Speaker::Assistant),
+        mode: about.mode,
+        lines: about.lines,
+        pages: about.pages,
+        calls: about.calls,
+        pending: about.pending,
+        text,
+    })
+}
+
 /// A bottle, and the files that it made.
 struct Made {
     bottle: Bottle,
     path: Option<PathBuf>,
     archived: Option<PathBuf>,
+}
+
+impl Made {
+    fn printed(bottle: Bottle) -> Self {
+        Self { bottle, path: None, archived: None }
+    }
 }
 
 impl From<Kept> for Made {
@@ -98,27 +192,27 @@ impl From<Kept> for Made {
 
 fn write_out(
     path: &Path,
-    loaded: &Loaded,
-    options: &Options,
+    sources: &[PathBuf],
+    bottle: impl FnOnce() -> Bottle,
     config: &Config,
 ) -> Result<Made, Failure> {
-    refuse(path, loaded, config)?;
+    refuse(path, sources, config)?;
     let old = bottles::read(path)?;
-    let bottle = render(&loaded.session, options);
+    let bottle = bottle();
     bottles::write(path, old.as_deref(), &bottle.text, None)?;
-    Ok(Made { bottle, path: Some(path.to_owned()), archived: None })
+    Ok(Made { path: Some(path.to_owned()), ..Made::printed(bottle) })
 }
 
 /// What is not ours is never written to, what is ours has its own writers, and nothing is replaced
 /// but a bottle.
-fn refuse(path: &Path, loaded: &Loaded, config: &Config) -> Result<(), Failure> {
+fn refuse(path: &Path, sources: &[PathBuf], config: &Config) -> Result<(), Failure> {
     let usage = |why: &str| Err(Failure::usage(format_args!("{} {why}", path.display())));
     let there = fs::symlink_metadata(path).ok();
     if there.as_ref().is_some_and(|data| !data.is_file()) {
         return usage("is not a regular file; name another, or use --stdout");
     }
     let real = real_path(path);
-    let is_source = loaded.files.iter().any(|file| real_path(file) == real);
+    let is_source = sources.iter().any(|file| real_path(file) == real);
     if is_source || config.roots.iter().any(|root| real.starts_with(root)) {
         return usage("belongs to the host; name another file");
     }
@@ -179,7 +273,20 @@ struct Messages {
 
 impl Report {
     fn new(loaded: &Loaded, made: &Made, started: Instant) -> Self {
-        let (bottle, counts) = (&made.bottle, &loaded.session.counts);
+        let counts = &loaded.session.counts;
+        Self {
+            unreadable_lines: counts.unreadable + counts.too_long,
+            skipped: skipped(&counts.skipped),
+            private_texts: counts.hidden,
+            bytes: loaded.bytes,
+            torn_bytes: loaded.torn,
+            ..Self::of(made, started)
+        }
+    }
+
+    /// What is known without a transcript.
+    fn of(made: &Made, started: Instant) -> Self {
+        let bottle = &made.bottle;
         let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         Self {
             path: shown(&made.path),
@@ -189,13 +296,13 @@ impl Report {
             messages: Messages { user: bottle.user, assistant: bottle.assistant },
             tool_calls: bottle.calls,
             pending: bottle.pending,
-            unreadable_lines: counts.unreadable + counts.too_long,
-            skipped: skipped(&counts.skipped),
-            private_texts: counts.hidden,
-            bytes: loaded.bytes,
+            unreadable_lines: 0,
+            skipped: BTreeMap::new(),
+            private_texts: 0,
+            bytes: 0,
             bottle_bytes: bottle.text.len(),
             milliseconds: started.elapsed().as_millis(),
-            torn_bytes: loaded.torn,
+            torn_bytes: 0,
             archived: shown(&made.archived),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{failure::Failure, list::since, output, session};
+use super::{failure::Failure, list::since, observed::observed, output, session};
 use crate::{
     bottle::Options,
     client::{Client, ClientError},
@@ -98,8 +98,9 @@ impl Seal {
             return Ok(SealReply::default());
         }
         let at = now();
-        let options =
-            Options { zone: config.zone.clone(), rendered: at, earlier: None, observed: None };
+        let observed = observed(config, &loaded.id);
+        let zone = config.zone.clone();
+        let options = Options { zone, rendered: at, earlier: None, observed };
         let kept = session::keep(config, &loaded, options)?;
         let reply = SealReply {
             sealed: true,

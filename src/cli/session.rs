@@ -1,12 +1,13 @@
 //! What commands share that are about one session.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsStr,
     path::Path,
     time::{Duration, SystemTime},
 };
 
-use super::{failure::Failure, output};
+use super::{failure::Failure, observed::beginning, output};
 use crate::{
     bottle::{Bottle, Options},
     config::{Config, Environment},
@@ -34,6 +35,8 @@ pub(super) enum Source {
     Transcripts(Target),
     /// Only its bottle: bottles stay when their transcripts go.
     Bottle(SessionId),
+    /// Only what claude-mem keeps of it.
+    ClaudeMem(SessionId),
 }
 
 /// Finds the session that an argument names.
@@ -46,10 +49,7 @@ pub(super) fn source(
     let name = argument.to_string_lossy();
     match find(&name, &path, &config.roots, &config.candidates) {
         Ok(target) => Ok(Source::Transcripts(target)),
-        Err(error @ FindError::Unknown { .. }) => match left(&name, config)? {
-            Some(id) => Ok(Source::Bottle(id)),
-            None => Err(Failure::failed(error)),
-        },
+        Err(error @ FindError::Unknown { .. }) => left(&name, config, &error),
         Err(error @ FindError::Path(_)) => Err(Failure::failed(format_args!(
             "{error}; give the path of a transcript, or an id from `endless list`"
         ))),
@@ -59,26 +59,35 @@ pub(super) fn source(
     }
 }
 
-/// The bottle whose session has this id, or the only one whose id begins so.
-fn left(name: &str, config: &Config) -> Result<Option<SessionId>, Failure> {
-    let kept = kept(&config.paths).unwrap_or_default();
-    let bottles = kept.into_iter().filter(|(id, path)| *path == config.paths.bottle(id));
-    let mut fitting: Vec<_> =
-        bottles.map(|(id, _)| id).filter(|id| id.as_str().starts_with(name)).collect();
-    if let Some(exact) = fitting.iter().position(|id| id.as_str() == name) {
-        return Ok(Some(fitting.swap_remove(exact)));
-    }
-    match fitting.as_slice() {
-        [one, two, ..] => Err(Failure::usage(format_args!(
-            "`{name}` fits {} bottles without a transcript, give more of the id: {one}, {two}{}",
-            fitting.len(),
-            if fitting.len() > 2 { ", …" } else { "" }
-        ))),
-        _ => Ok(fitting.pop()),
-    }
+/// What is left of the session that has this id, or of the only one whose id begins so; `why` says
+/// that there is no transcript.
+fn left(name: &str, config: &Config, why: &FindError) -> Result<Source, Failure> {
+    let kept = kept(&config.paths).unwrap_or_default().into_iter();
+    let kept = kept.filter(|(id, path)| *path == config.paths.bottle(id));
+    let bottles: BTreeSet<SessionId> =
+        kept.map(|(id, _)| id).filter(|id| id.as_str().starts_with(name)).collect();
+    let (known, trouble) = beginning(config, name);
+    let fitting: BTreeSet<&SessionId> = bottles.iter().chain(&known).collect();
+    let exact = fitting.iter().find(|id| id.as_str() == name).copied();
+    let mut first = fitting.iter().copied();
+    let id = match (exact, first.next(), first.next()) {
+        (Some(id), ..) | (None, Some(id), None) => id.clone(),
+        (None, None, _) => {
+            let trouble = trouble.map(|trouble| format!("; {trouble}")).unwrap_or_default();
+            return Err(Failure::failed(format_args!("{why}{trouble}")));
+        }
+        (None, Some(one), Some(two)) => {
+            return Err(Failure::usage(format_args!(
+                "`{name}` fits {} sessions without a transcript, give more of the id: {one}, {two}{}",
+                fitting.len(),
+                if fitting.len() > 2 { ", …" } else { "" }
+            )));
+        }
+    };
+    Ok(if bottles.contains(&id) { Source::Bottle(id) } else { Source::ClaudeMem(id) })
 }
 
-/// Reads the session that an argument names.
+/// Reads the session that an argument names, which must have a transcript.
 pub(super) fn open(
     argument: &OsStr,
     config: &Config,
@@ -86,12 +95,43 @@ pub(super) fn open(
 ) -> Result<Loaded, Failure> {
     match source(argument, config, environment)? {
         Source::Transcripts(target) => read(&target),
-        Source::Bottle(id) => Err(Failure::failed(format_args!(
+        Source::Bottle(id) | Source::ClaudeMem(id) => Err(gone(&id, config)),
+    }
+}
+
+/// What is asked for is in the transcript alone.
+pub(super) fn gone(id: &SessionId, config: &Config) -> Failure {
+    let bottle = config.paths.bottle(id);
+    if bottle.is_file() {
+        return Failure::failed(format_args!(
             "the transcript of this session is gone; its bottle is {} (`endless pointer {id}` \
              hands it to an agent)",
-            config.paths.bottle(&id).display()
-        ))),
+            bottle.display()
+        ));
     }
+    Failure::failed(format_args!(
+        "the transcript of this session is gone; `endless render {id}` makes a bottle of what \
+         claude-mem keeps of it"
+    ))
+}
+
+/// Renders what claude-mem keeps of a session without a transcript, and keeps the bottle. None where
+/// it keeps nothing, or where a bottle is there that was made from the transcript.
+pub(super) fn keep_reconstructed(
+    config: &Config,
+    id: &SessionId,
+    options: Options,
+) -> Result<Option<Kept>, Failure> {
+    files::sweep(&config.paths, SystemTime::now());
+    Ok(bottles::keep_reconstructed(&config.paths, id, Host::ClaudeCode, options)?)
+}
+
+/// Neither transcript nor anything else is there.
+pub(super) fn nothing_kept(id: &SessionId) -> Failure {
+    Failure::failed(format_args!(
+        "the transcript of the session {id} is gone, and claude-mem keeps neither prompts nor \
+         observations of it: there is nothing to make a bottle of"
+    ))
 }
 
 /// Reads a session.

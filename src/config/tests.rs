@@ -9,6 +9,7 @@ fn environment(home: &Path) -> Environment {
         home: Some(home.to_owned()),
         endless_home: None,
         claude_config_dir: None,
+        claude_mem_data_dir: None,
         folder: Some(home.join("work")),
         runtime_dir: None,
         notify_socket: None,

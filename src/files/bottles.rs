@@ -18,12 +18,13 @@ use endless_watchers::{TailError, open_regular};
 use super::{FileError, copies, prepare, write_new, write_whole};
 use crate::{
     bottle::{
-        About, Bottle, Earlier, Item, Options, about, earlier_of, missing_from, read_back, render,
-        same_but_rendered, without_rendered,
+        About, Bottle, Earlier, Item, Mode, Options, about, earlier_of, missing_from, read_back,
+        reconstructed, render, same_but_rendered, without_rendered,
     },
     paths::{Paths, SessionId},
     session::Session,
     text::time::Moment,
+    transcript::Host,
 };
 
 /// How long another process may be at it.
@@ -214,6 +215,51 @@ pub fn keep_growing(
     Ok(Some(Kept { bottle, path, written, file, content, about }))
 }
 
+/// Keeps the bottle of a session whose transcript is not there. None where nothing is known of it,
+/// and where a bottle is there that was made from the transcript: that one has more.
+pub fn keep_reconstructed(
+    paths: &Paths,
+    id: &SessionId,
+    host: Host,
+    mut options: Options,
+) -> Result<Option<Kept>, FileError> {
+    prepare(paths)?;
+    let _one_at_a_time = one_at_a_time(paths)?;
+    let path = paths.bottle(id);
+    let old = read(&path)?;
+    let about = old.as_deref().and_then(about);
+    if about.is_some_and(|about| about.mode != Mode::Reconstructed) {
+        return Ok(None);
+    }
+    options.earlier = old.as_deref().and_then(earlier_of);
+    let Some(mut bottle) = reconstructed(id.as_str(), host, &options) else { return Ok(None) };
+    let archived = match old.as_deref().filter(|old| has_other_words(old, &bottle.text)) {
+        Some(old) => {
+            let archived = archive(paths, id, old, options.rendered)?;
+            options.earlier = Some(earlier(&archived, old));
+            bottle = reconstructed(id.as_str(), host, &options).unwrap_or(bottle);
+            Some(archived)
+        }
+        None => None,
+    };
+    let written = write(&path, old.as_deref(), &bottle.text, archived)?;
+    let (file, content) = (identity(&path), content(&bottle.text));
+    let about = bottle.about(&Session::new(id.as_str(), host), &options);
+    Ok(Some(Kept { bottle, path, written, file, content, about }))
+}
+
+/// Whether a bottle has a message that another lacks, or is none.
+fn has_other_words(old: &str, new: &str) -> bool {
+    let (Some(old), Some(mut new)) = (read_back(old), read_back(new)) else { return true };
+    old.iter().any(|item| match new.iter().position(|other| other == item) {
+        Some(found) => {
+            new.swap_remove(found);
+            false
+        }
+        None => true,
+    })
+}
+
 /// Puts the bottle of a session into the archive: clear means forget. Nothing where there is none.
 pub fn archive_now(paths: &Paths, id: &SessionId, now: Moment) -> Result<(), FileError> {
     let path = paths.bottle(id);
@@ -324,7 +370,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::{text::time::Zone, transcript::Host, transcript::parse_line};
+    use crate::{text::time::Zone, transcript::parse_line};
 
     struct Case {
         folder: tempfile::TempDir,

@@ -27,12 +27,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, types::ValueRef};
 use self::schema::{Failure, Schema};
 use crate::observation::rows::Observed;
 
-pub use self::{
-    place::{Place, folder},
-    rows::Mark,
-    sessions::Known,
-    whole::Whole,
-};
+pub use self::{place::folder, rows::Mark, sessions::Known, whole::Whole};
+pub use crate::paths::ClaudeMemPlace as Place;
 
 /// How long a lock of others is waited for, where nobody waits behind it.
 pub const BUSY: Duration = Duration::from_secs(5);

@@ -326,10 +326,10 @@ fn expand_names_what_there_is() {
     1 error: there is no t1-t9: this session has t1–t2
     1 error: there is no r1: this session has no rewound stretches
     1 error: no tool call of this session has the id toolu_9: it has t1–t2
-    2 error: `17` is no id of a line: write t17, t18-t22, r1, or the host's toolu_… id
+    2 error: `17` is no id of a line: write t17, t18-t22, r1, '#102401', or the host's toolu_… id
     2 error: `t2-t1` runs backwards; write t1-t2
-    2 error: `#102401` is no id of a line: write t17, t18-t22, r1, or the host's toolu_… id
-    2 error: `../x` is no id of a line: write t17, t18-t22, r1, or the host's toolu_… id
+    1 error: claude-mem is not there: there is no ~/.claude-mem/claude-mem.db
+    2 error: `../x` is no id of a line: write t17, t18-t22, r1, '#102401', or the host's toolu_… id
     ");
 }
 

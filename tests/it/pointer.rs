@@ -151,7 +151,7 @@ fn what_can_not_be_pointed_to_is_refused() {
     2 error: the following required arguments were not provided: <SESSION>; see `endless --help`
     1 error: the transcript of this session is gone, and ~/.endless/bottles/0c1.md is no bottle that this version of Endless can read
     1 error: the transcript of this session is gone, and ~/.endless/bottles/0d.md is no bottle that this version of Endless can read
-    2 error: `0c` fits 2 bottles without a transcript, give more of the id: 0c1, 0c2
+    2 error: `0c` fits 2 sessions without a transcript, give more of the id: 0c1, 0c2
     1 error: the transcript of this session is gone; its bottle is ~/.endless/bottles/0d.md (`endless pointer 0d` hands it to an agent)
     1 error: the session 0b9f2c1e was forgotten (`endless forget`): no bottle of it is kept; there is nothing to point to
     1 error: the session 0b9f2c1e was forgotten (`endless forget`): no bottle of it is kept; there is nothing to point to

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    observation::{Observation, derive},
+    observation::{Observation, condensed::CALLS, derive},
     session::Session,
     text::time::Zone,
 };
@@ -58,6 +58,11 @@ impl<'b> Lines<'b> {
             _ if number > line.last => true,
             Some(now) if *first == line.last => is_same(line, now),
             None if *first == line.last => false,
+            // Of most calls a condensed line tells no more than which tool they were of.
+            Some(now) if is_condensed(line) => {
+                let tool = now.text.split(' ').next().unwrap_or_default();
+                !shown || line.text.contains(tool)
+            }
             // Calls that are rewound, or change the task list, may lie between those of a line.
             Some(now) => !shown || !is_reads(line) || names(line.text, session, index, now, zone),
             None => true,
@@ -109,6 +114,13 @@ fn is_same(line: &Line<'_>, now: &Observation) -> bool {
     let (there, here) = (about(line.text, line.pending), about(&now.text, now.pending));
     let differ = line.pending != now.pending;
     there == here || differ && without_change(&there) == without_change(&here)
+}
+
+/// `14 calls: Read ×9, …`
+fn is_condensed(line: &Line<'_>) -> bool {
+    line.text.split_once(CALLS).is_some_and(|(count, _)| {
+        !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 fn is_reads(line: &Line<'_>) -> bool {

@@ -1,21 +1,32 @@
 //! What `expand` prints: tool calls whole, and rewound stretches.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
     cli::output::Page,
     session::layout::{Layout, Message},
     sources::{
         bodies::{Bodies, Body},
+        claude_mem::Whole,
         load::Loaded,
         value::Value,
     },
-    text::time::{Moment, Zone},
+    text::{
+        line::plain_line,
+        time::{Moment, Zone},
+    },
     transcript::{
         Speaker,
         tool::{Status, ToolKind},
     },
 };
+
+/// Columns of an observation that the first line shows.
+const HEAD: [&str; 3] = ["id", "type", "title"];
+/// Columns of it that hold texts.
+const BLOCKS: [&str; 3] = ["subtitle", "narrative", "text"];
+/// Characters of a line of it.
+const TITLE: usize = 1_000;
 
 /// One thing that is shown.
 #[derive(Debug, Serialize)]
@@ -25,6 +36,8 @@ pub(super) enum Part<'a> {
     Call(Call<'a>),
     /// A rewound stretch.
     Stretch(Stretch<'a>),
+    /// An observation of claude-mem.
+    Row(Row<'a>),
 }
 
 /// A tool call.
@@ -50,6 +63,16 @@ pub(super) struct Stretch<'a> {
     id: String,
     messages: Vec<Said<'a>>,
     calls: Vec<Call<'a>>,
+}
+
+/// An observation of claude-mem.
+#[derive(Debug)]
+pub(super) struct Row<'a>(&'a Whole);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.columns.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 /// A message of a rewound stretch.
@@ -83,6 +106,11 @@ pub(super) fn stretch<'a>(
     let calls = stretch.calls.iter().filter_map(|index| call(loaded, bodies, *index)).collect();
     let messages = stretch.messages.iter().map(said).collect();
     Part::Stretch(Stretch { id: format!("r{}", index + 1), messages, calls })
+}
+
+/// An observation.
+pub(super) fn row(whole: &Whole) -> Part<'_> {
+    Part::Row(Row(whole))
 }
 
 fn call<'a>(loaded: &'a Loaded, bodies: &'a Bodies, index: u32) -> Option<Call<'a>> {
@@ -129,7 +157,45 @@ impl Part<'_> {
         match self {
             Self::Call(call) => call.write(page, zone),
             Self::Stretch(stretch) => stretch.write(page, zone),
+            Self::Row(row) => row.write(page),
         }
+    }
+}
+
+impl Row<'_> {
+    /// What it is in the first line, its texts and lists as blocks, the rest a line each.
+    fn write(&self, page: &mut Page) {
+        let value = |wanted: &str| {
+            let found = self.0.columns.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| words(value)).unwrap_or_default()
+        };
+        let title = plain_line(&value("title"), TITLE);
+        page.strong(&format!("#{} · {} · {title}\n", value("id"), value("type")));
+        for (name, value) in &self.0.columns {
+            match value {
+                Value::Text(text) if BLOCKS.contains(&name.as_str()) => block(page, name, text),
+                Value::List(list) if list.is_empty() => {}
+                Value::List(list) => {
+                    let lines: Vec<_> =
+                        list.iter().map(|value| format!("- {}", words(value))).collect();
+                    block(page, name, &lines.join("\n"));
+                }
+                _ if HEAD.contains(&name.as_str()) => {}
+                _ => page.plain(&format!("{name}: {}\n", plain_line(&words(value), TITLE))),
+            }
+        }
+        if self.0.sensitive {
+            page.plain("(sensitive: only its title is shown; claude-mem has the rest)\n");
+        }
+        page.plain("\n");
+    }
+}
+
+/// A value as somebody would write it.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Text(text) | Value::Number(text) => text.clone(),
+        other => other.pretty(),
     }
 }
 

@@ -75,6 +75,7 @@ mod tests {
             home: Some(home.to_owned()),
             endless_home: Some(home.join("state")),
             claude_config_dir: None,
+            claude_mem_data_dir: None,
             folder: Some(home.to_owned()),
             runtime_dir: None,
             notify_socket: None,

@@ -9,21 +9,14 @@ use std::{
 
 use serde_json::Value;
 
+use crate::paths::ClaudeMemPlace as Place;
+
 /// The default folder in the home, which also holds the settings that name another.
 const DEFAULT: &str = ".claude-mem";
 const SETTINGS: &str = "settings.json";
 /// The key, and the variable.
 const DATA: &str = "CLAUDE_MEM_DATA_DIR";
 const RUNTIME: &str = "CLAUDE_MEM_RUNTIME";
-
-/// What decides where claude-mem's folder is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The person's home.
-    pub home: Option<PathBuf>,
-    /// The variable `CLAUDE_MEM_DATA_DIR`, absolute.
-    pub variable: Option<PathBuf>,
-}
 
 /// claude-mem's data folder, whether it is there or not; none without a home.
 pub fn folder(place: &Place) -> Option<PathBuf> {
