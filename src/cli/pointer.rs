@@ -63,7 +63,7 @@ impl Pointer {
                 session::refuse_forgotten(&config, &id, NOTHING)?;
                 let options = options(&config, &id);
                 let kept = session::keep_reconstructed(&config, &id, options)?;
-                kept.ok_or_else(|| session::nothing_kept(&id))?;
+                kept.ok_or_else(|| session::nothing_kept(&id, &config))?;
                 left(&id, &config)?
             }
         };

@@ -111,7 +111,7 @@ impl Render {
         }
         let options = options(config, id);
         let bottle = reconstructed(id.as_str(), Host::ClaudeCode, &options);
-        let bottle = bottle.ok_or_else(|| session::nothing_kept(id))?;
+        let bottle = bottle.ok_or_else(|| session::nothing_kept(id, config))?;
         if self.stdout {
             return Ok(Made::printed(bottle));
         }
@@ -120,7 +120,7 @@ impl Render {
         }
         session::refuse_forgotten(config, id, INSTEAD)?;
         let kept = session::keep_reconstructed(config, id, options)?;
-        Ok(kept.ok_or_else(|| session::nothing_kept(id))?.into())
+        Ok(kept.ok_or_else(|| session::nothing_kept(id, config))?.into())
     }
 
     fn print(&self, made: &Made, report: &Report) -> Result<(), Failure> {

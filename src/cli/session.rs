@@ -126,8 +126,11 @@ pub(super) fn keep_reconstructed(
     Ok(bottles::keep_reconstructed(&config.paths, id, Host::ClaudeCode, options)?)
 }
 
-/// Neither transcript nor anything else is there.
-pub(super) fn nothing_kept(id: &SessionId) -> Failure {
+/// Neither transcript nor anything else is there that a bottle could be made of.
+pub(super) fn nothing_kept(id: &SessionId, config: &Config) -> Failure {
+    if config.paths.bottle(id).is_file() {
+        return gone(id, config);
+    }
     Failure::failed(format_args!(
         "the transcript of the session {id} is gone, and claude-mem keeps neither prompts nor \
          observations of it: there is nothing to make a bottle of"

@@ -1,5 +1,6 @@
 //! The one integration-test binary.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+mod claude_mem;
 mod cli;
 mod corpus;
 mod doctor;
