@@ -3,7 +3,7 @@
 //! Read anew each time, so that it is the same with the service up and down. Refuses: to make the
 //! database, or to wait for a busy one for long.
 
-use std::time::Duration;
+use std::{fs, io, time::Duration};
 
 use serde::Serialize;
 
@@ -55,6 +55,10 @@ pub(super) struct Delivery {
 
 /// The database; none where there is none yet.
 pub(super) fn open(paths: &Paths) -> Result<Option<Store>, StoreError> {
+    let looked = fs::symlink_metadata(&paths.database);
+    if looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
     match Store::open_read_only(&paths.database, PATIENCE) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Absent { .. }) => Ok(None),

@@ -74,7 +74,10 @@ impl Seal {
             ));
         }
         if !reply.held {
-            output::note("not all that the host announced was in the transcript in time");
+            output::note(
+                "the transcript lacks something: a tool call still runs, or a prompt that was \
+                 announced is not written yet",
+            );
         }
         self.show(&reply)
     }
@@ -124,7 +127,8 @@ impl Seal {
             return output::json(&Report { reply });
         }
         if reply.gap > 0 {
-            output::note(&format!("{} tool calls are not covered yet", reply.gap));
+            let calls = if reply.gap == 1 { "tool call is" } else { "tool calls are" };
+            output::note(&format!("{} {calls} not covered yet", reply.gap));
         }
         output::print(&format!("{}\n", reply.bottle))
     }

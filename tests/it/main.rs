@@ -4,6 +4,7 @@ mod claude_mem;
 mod cli;
 mod corpus;
 mod doctor;
+mod handover;
 mod harness;
 mod hooks;
 mod install;

@@ -91,7 +91,10 @@ fn bottles(paths: &Paths, sessions: &[SessionStatus]) -> Bottles {
     });
     let mut bottles = Bottles { outdated: outdated.count() as u64, ..Bottles::default() };
     for entry in fs::read_dir(&paths.bottles).into_iter().flatten().flatten() {
-        let is_bottle = entry.path().extension().is_some_and(|extension| extension == "md");
+        // The copies that pointers name have no id for a name.
+        let path = entry.path();
+        let is_bottle = path.extension().is_some_and(|extension| extension == "md")
+            && SessionId::of_file(&path).is_some();
         let Ok(data) = entry.metadata() else { continue };
         if is_bottle && data.is_file() {
             bottles.count += 1;
