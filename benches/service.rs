@@ -1,4 +1,4 @@
-//! P2, P6, P7, P8, P10: the service as it runs, the real binary in a home of its own.
+//! P2 to P8, P10: the service and its hooks as they run, the real binary in a home of its own.
 //!
 //! Every case starts services of its own and ends them. Times are those of whoever looks at the
 //! files; processor time and memory are the kernel's own figures (`/proc`), so Linux only.
@@ -11,6 +11,7 @@ mod service {
     pub(crate) mod appended;
     pub(crate) mod busy;
     pub(crate) mod home;
+    pub(crate) mod hooks;
     pub(crate) mod idle;
     pub(crate) mod live;
     pub(crate) mod rows;
@@ -23,12 +24,15 @@ use std::fs;
 
 use anyhow::Result;
 
-use service::{appended, busy, idle, live, started};
+use service::{appended, busy, hooks, idle, live, started};
 
 type Case = fn() -> Result<()>;
 
-const CASES: [(&str, &str, Case); 5] = [
+const CASES: [(&str, &str, Case); 8] = [
     ("P2", "from a line appended to the bottle renamed", appended::run),
+    ("P3", "hooks while the service runs", hooks::with_service),
+    ("P4", "a hook with nothing to do", hooks::nothing),
+    ("P5", "a hook without a service", hooks::alone),
     ("P6", "from the start to the first answer", started::run),
     ("P7", "memory of live sessions", live::run),
     ("P8", "idle", idle::run),
