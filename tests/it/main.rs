@@ -6,6 +6,7 @@ mod corpus;
 mod doctor;
 mod handover;
 mod harness;
+mod hooks;
 mod install;
 mod oracle;
 mod parser;

@@ -4,7 +4,7 @@
 //! for `rendered:`.
 mod clock;
 mod database;
-mod disk;
+pub(crate) mod disk;
 mod ending;
 mod kills;
 mod odd;

@@ -100,6 +100,10 @@ impl Service {
         self.sandbox.path("service.log")
     }
 
+    pub(crate) fn is_up(&self) -> bool {
+        self.child.is_some()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }

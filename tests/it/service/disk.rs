@@ -12,11 +12,11 @@ use std::{
 use crate::harness::{Service, equal, said, until};
 
 /// A mounted folder; unmounted at the end.
-struct Mount(PathBuf);
+pub(crate) struct Mount(PathBuf);
 
 impl Mount {
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn new(arguments: &[&str], at: &Path) -> Option<Self> {
+    pub(crate) fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let mut command = Command::new("mount");
         let status = command.args(arguments).arg(at).stderr(Stdio::null()).status();
@@ -37,7 +37,7 @@ impl Drop for Mount {
 }
 
 /// Takes all the room that is left; the file that has it.
-fn fill(folder: &Path) -> PathBuf {
+pub(crate) fn fill(folder: &Path) -> PathBuf {
     let path = folder.join("filler");
     let mut file = File::create(&path).unwrap();
     for size in [64 << 10, 4 << 10, 1] {

@@ -1,0 +1,92 @@
+//! Transcripts that are pruned, rewritten, or deleted between an event and the next.
+use std::fs;
+
+use super::{Talk, call, log, settled};
+use crate::harness::{Service, until};
+
+fn with_sealed(up: bool) -> (Service, Talk) {
+    let mut service = Service::up();
+    let talk = Talk::with_turns(&service, "aa", 6);
+    settled(&service, &talk);
+    assert!(call(&service, &talk.compacting()).is_silent());
+    if !up {
+        service.kill();
+    }
+    (service, talk)
+}
+
+#[test]
+fn a_transcript_that_was_pruned_or_rewritten_after_the_seal() {
+    for up in [true, false] {
+        for how in ["pruned in place", "rewritten in place", "replaced"] {
+            let (service, talk) = with_sealed(up);
+            let text = fs::read_to_string(&talk.transcript.path).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            let tail = format!("{}\n", lines[lines.len() - 4..].join("\n"));
+            match how {
+                "pruned in place" => {
+                    let half: String = lines[..4].iter().map(|line| format!("{line}\n")).collect();
+                    talk.transcript.truncate(half.len());
+                }
+                "rewritten in place" => talk.transcript.rewrite(&tail),
+                _ => talk.transcript.replace(&tail),
+            }
+            let pointer = call(&service, &talk.compacted()).pointer();
+            let copy = pointer.unwrap_or_else(|| panic!("{up} {how} {}", log(&service))).copy();
+            // It is what is there; what is not any more lies in the archive, and it says so.
+            let answer = if how == "pruned in place" { "answer 1 of aa" } else { "answer 5 of aa" };
+            assert!(copy.contains(answer) && !copy.contains("answer 3 of aa"), "{how} {copy}");
+            assert!(copy.contains("earlier: archive/"), "{how} {copy}");
+            let archive = service.archive();
+            assert_eq!(archive.len(), 1, "{up} {how}");
+            assert!((0..6).all(|turn| archive[0].contains(&format!("answer {turn} of aa"))));
+        }
+    }
+}
+
+#[test]
+fn a_transcript_that_was_deleted_after_the_seal() {
+    for up in [true, false] {
+        let (service, talk) = with_sealed(up);
+        talk.transcript.delete();
+        let pointer = call(&service, &talk.compacted()).pointer();
+        let pointer = pointer.unwrap_or_else(|| panic!("{up} {}", log(&service)));
+        assert!(pointer.text.contains("Transcript gone"), "{}", pointer.text);
+        assert!(pointer.copy().contains("answer 5 of aa"));
+    }
+}
+
+#[test]
+fn a_session_that_is_resumed_without_its_transcript() {
+    for up in [true, false] {
+        let (service, talk) = with_sealed(up);
+        talk.transcript.delete();
+        if up {
+            until("the service knows", || {
+                service.status(&["aa"]).1["sessions"][0]["source"] == "gone"
+            });
+        }
+        let pointer = call(&service, &talk.resumed()).pointer().unwrap();
+        assert!(pointer.text.contains("Transcript gone"), "{}", pointer.text);
+        assert!(pointer.copy().contains("answer 0 of aa"));
+        // Nothing is printed at a prompt.
+        assert!(call(&service, &talk.prompted("go on")).is_silent());
+    }
+}
+
+#[test]
+fn a_session_of_which_nothing_is_there() {
+    for up in [true, false] {
+        let mut service = Service::up();
+        if !up {
+            service.kill();
+        }
+        let talk = Talk::new(&service, "aa");
+        for payload in [talk.compacting(), talk.compacted(), talk.resumed(), talk.prompted("begin")]
+        {
+            let answer = call(&service, &payload);
+            assert!(answer.is_silent(), "{answer:?}");
+        }
+        assert!(service.bottle("aa").is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! The service is down, starts again, or hangs: hooks go on by themselves.
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Talk, call, log, prints, settled};
+use crate::harness::{Service, until};
+
+#[test]
+fn a_seal_without_the_service_is_silent_and_the_session_start_renders() {
+    let service = Service::down();
+    let talk = Talk::with_turns(&service, "aa", 3);
+    let answer = call(&service, &talk.compacting());
+    assert!(answer.is_silent() && answer.took < Duration::from_secs(1), "{answer:?}");
+    assert!(service.bottle("aa").is_none());
+    let pointer = call(&service, &talk.compacted()).pointer().unwrap();
+    assert_eq!(pointer.n, 1);
+    assert!(pointer.copy().contains("answer 2 of aa"));
+    assert_eq!(log(&service), "", "that no service runs is no trouble");
+}
+
+#[test]
+fn a_service_that_hangs_is_done_without_and_one_print_is_recorded() {
+    let service = Service::up();
+    let talk = Talk::with_turns(&service, "aa", 3);
+    settled(&service, &talk);
+    service.signal(Signal::STOP);
+    let sealing = call(&service, &talk.compacting());
+    assert!(sealing.is_silent() && sealing.took < Duration::from_secs(4), "{sealing:?}");
+    let answer = call(&service, &talk.compacted());
+    let pointer = answer.pointer().unwrap_or_else(|| panic!("{}", log(&service)));
+    assert!(answer.took < Duration::from_secs(2), "{:?}", answer.took);
+    let copy = pointer.copy();
+    for quick in ["Stop", "PostCompact", "SessionEnd"] {
+        let answer = call(&service, &talk.event(quick, &json!({"reason": "other"})));
+        assert!(answer.is_silent() && answer.took < Duration::from_secs(1), "{answer:?}");
+    }
+    service.signal(Signal::CONT);
+    talk.write(&talk.boundary());
+    talk.write(&talk.arrival("SessionStart", &pointer.text));
+    talk.turn(9);
+    settled(&service, &talk);
+    let all = prints(&service, "aa");
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(pointer.copy(), copy);
+    until("the print is bound", || prints(&service, "aa")[0].1.is_some());
+    assert!(call(&service, &talk.prompted("go on")).is_silent());
+}
+
+#[test]
+fn all_goes_on_without_a_service() {
+    let service = Service::down();
+    let talk = Talk::with_turns(&service, "aa", 3);
+    for n in 1..=3 {
+        call(&service, &talk.prompted("go on"));
+        talk.turn(10 + n as usize);
+        assert!(call(&service, &talk.event("Stop", &json!({}))).is_silent());
+        assert!(call(&service, &talk.compacting()).is_silent());
+        let pointer = call(&service, &talk.compacted()).pointer().unwrap();
+        assert_eq!(pointer.n, n);
+        assert!(pointer.copy().contains(&format!("answer {} of aa", 10 + n)));
+        talk.write(&talk.boundary());
+        talk.write(&talk.arrival("SessionStart", &pointer.text));
+        assert!(call(&service, &talk.event("PostCompact", &json!({}))).is_silent());
+    }
+    assert_eq!(log(&service), "");
+}
