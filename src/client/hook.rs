@@ -109,9 +109,10 @@ fn tell(
             troubles.push(format!("the pointer's file can't be opened: {}", reply.path));
         }
         Ok(Reply::Error(why)) => troubles.push(format!("the service: {why}")),
+        // The service may look in other folders than the host writes to. That it is unknown there, or
+        // that no service runs, is no trouble of the hook's.
+        Ok(Reply::Unknown) | Err(ClientError::Down) => {}
         Ok(other) => troubles.push(format!("the service answered {other:?}")),
-        // That no service runs is no trouble of the hook's.
-        Err(ClientError::Down) => {}
         Err(error) => troubles.push(error.to_string()),
     }
     let left = patience.whole.saturating_sub(began.elapsed());

@@ -30,7 +30,11 @@ use crate::{
     },
     paths::{Paths, SessionId},
     session::Session,
-    sources::{live::Live, load::load, transcripts::Target},
+    sources::{
+        live::Live,
+        load::load,
+        transcripts::{Target, of_session},
+    },
     store::{Generation, KnownFile, Store},
     text::time::Zone,
     transcript::Host,
@@ -89,25 +93,42 @@ pub(super) struct Tools {
 
 /// What the configuration says of bottles; it may be read again at any time.
 #[derive(Clone)]
-pub(super) struct Rules(Arc<RwLock<(Zone, Excluded)>>);
+pub(super) struct Rules(Arc<RwLock<Rule>>);
+
+#[derive(Clone)]
+struct Rule {
+    zone: Zone,
+    excluded: Excluded,
+    /// The folders of hosts, as they are watched.
+    roots: Vec<PathBuf>,
+}
 
 impl Rules {
     pub(super) fn new(config: &Config) -> Self {
-        Self(Arc::new(RwLock::new((config.zone.clone(), config.excluded()))))
+        Self(Arc::new(RwLock::new(Rule::new(config))))
     }
 
     pub(super) fn set(&self, config: &Config) {
-        let mut rules = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *rules = (config.zone.clone(), config.excluded());
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Rule::new(config);
+    }
+
+    fn now(&self) -> Rule {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn zone(&self) -> Zone {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.now().zone
     }
 
     fn excludes(&self, session: &Session) -> bool {
-        let excluded = self.0.read().unwrap_or_else(PoisonError::into_inner).1.clone();
-        excluded.is_excluded(Path::new(&session.folder))
+        self.now().excluded.is_excluded(Path::new(&session.folder))
+    }
+}
+
+impl Rule {
+    fn new(config: &Config) -> Self {
+        let zone = config.zone.clone();
+        Self { zone, excluded: config.excluded(), roots: config.candidates.clone() }
     }
 }
 
@@ -145,9 +166,13 @@ impl Drop for Worker {
 
 impl Tools {
     fn work(&self, job: Job<Kept>, wakes: &Sender<Wake>) -> Done<Kept> {
-        let (id, task, files, errand) = (job.id, job.task, job.files, job.errand);
+        let (id, task, mut files, errand) = (job.id, job.task, job.files, job.errand);
         if task == Task::Forget {
             return self.forget(id);
+        }
+        if files.is_empty() && (errand.is_some() || task == Task::Archive) {
+            // An event may be quicker than the watcher, or than the first look at all files.
+            files = of_session(&self.rules.now().roots, &id);
         }
         let mut kept = job.kept;
         let before: Vec<KnownFile> =

@@ -171,6 +171,8 @@ pub enum Outcome {
     Allowed(bool),
     /// The pointer; none where there is nothing to print, or another hook prints.
     Printed(Option<PrintReply>),
+    /// Neither transcript nor bottle is there; whoever asked may look elsewhere.
+    Unknown,
     /// It could not be done; whoever asked may do it itself.
     Failed(String),
 }

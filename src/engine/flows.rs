@@ -45,16 +45,8 @@ impl<K> Engine<K> {
             }
             HookKind::Prompted { prompt } => {
                 self.ensure(&session);
-                let has_file = self.change(&session, |tracked| {
-                    tracked.announce(prompt);
-                    !tracked.files().is_empty()
-                });
-                if has_file == Some(true) {
-                    let aim = Aim::Due { token, resumed: false, always: false };
-                    flow(self, aim, Barrier::Nothing);
-                } else {
-                    effects.push(Effect::Reply(id, Reply::Print(None)));
-                }
+                self.change(&session, |tracked| tracked.announce(prompt));
+                flow(self, Aim::Due { token, resumed: false, always: false }, Barrier::Nothing);
             }
             HookKind::Compacting { cause } => {
                 self.ensure(&session);
@@ -91,6 +83,7 @@ impl<K> Engine<K> {
                 self.unasked(flow);
             }
             HookKind::Cleared {} => {
+                self.ensure(session);
                 self.change(session, |tracked| tracked.ask(Task::Archive));
             }
             // A session exists for us once its file has a row.
@@ -197,6 +190,7 @@ impl<K> Engine<K> {
         let reply = match outcome {
             Outcome::Sealed(reply) => Reply::Seal(reply),
             Outcome::Printed(text) => Reply::Print(text),
+            Outcome::Unknown => Reply::Unknown,
             Outcome::Allowed(linked) => Reply::Allowed(linked),
             Outcome::Failed(why) => Reply::Error(why),
             Outcome::Nothing | Outcome::Looked(_) => Reply::Seal(SealReply::default()),

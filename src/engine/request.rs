@@ -74,6 +74,9 @@ pub enum Reply {
     Seal(SealReply),
     /// To [`Request::Hook`]: what it is to print, if anything.
     Print(Option<PrintReply>),
+    /// To a [`Request::Hook`] that may print: neither transcript nor bottle is there, where the
+    /// service looks. The hook may know other folders.
+    Unknown,
     /// To a hook that asks whether the agent may read a file.
     Allowed(bool),
     /// It is done.

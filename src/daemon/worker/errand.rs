@@ -42,6 +42,7 @@ impl Tools {
             Errand::Seal { cause, held, began } => {
                 Outcome::Sealed(self.seal(scene, cause, held, began))
             }
+            Errand::Print { .. } | Errand::Due { .. } if self.is_unknown(scene) => Outcome::Unknown,
             Errand::Print { token } => {
                 let wish = self.wish(scene, &token, Cause::Compact);
                 printed(self.print(scene, &wish))
@@ -50,6 +51,11 @@ impl Tools {
                 printed(self.print_due(scene, &token, resumed, always))
             }
         }
+    }
+
+    /// Neither transcript nor bottle is there, where this service looks.
+    fn is_unknown(&self, scene: &Scene<'_>) -> bool {
+        scene.files.is_empty() && !self.paths.bottle(scene.id).exists()
     }
 
     /// Notes what the transcript shows of the session's prints, where there is something new.

@@ -66,3 +66,62 @@ fn all_goes_on_without_a_service() {
     }
     assert_eq!(log(&service), "");
 }
+
+#[test]
+fn a_root_that_only_the_hook_knows_is_looked_at() {
+    let service = Service::up();
+    let talk = Talk::new(&service, "aa");
+    // The host runs with a folder of its own, of which the service was not told.
+    let path = service.sandbox.path("other/projects/-w/aa.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, talk.user("hello") + &talk.agent("I am elsewhere.")).unwrap();
+    let mut payload = talk.compacted();
+    payload["transcript_path"] = json!(path);
+    let mut command = service.command();
+    command.env("CLAUDE_CONFIG_DIR", service.sandbox.path("other")).args(["hook", "claude-code"]);
+    let answer = super::Hook::start(&mut command).given(payload.to_string().as_bytes()).answer();
+    let pointer = answer.pointer().unwrap_or_else(|| panic!("{}", log(&service)));
+    assert!(pointer.copy().contains("I am elsewhere."));
+}
+
+#[test]
+fn the_service_is_started_again_between_the_seal_and_the_session_start() {
+    for (folder, listed) in [("-w", false), ("-elsewhere", false), ("-w", true)] {
+        let mut service = Service::up();
+        let talk = Talk::with_turns(&service, "aa", 3);
+        settled(&service, &talk);
+        assert!(call(&service, &talk.compacting()).is_silent());
+        talk.write(&talk.agent("said while nobody listened"));
+        service.kill();
+        // So many that looking at all of them takes a while.
+        for number in 0..300 {
+            service.transcript(&format!("-p{}", number % 20), &format!("o{number}")).append("{}\n");
+        }
+        service.start();
+        if listed {
+            service.sync();
+        }
+        let mut payload = talk.compacted();
+        // A host names another folder where a session is resumed from there.
+        let path = service.transcript(folder, "aa").path;
+        payload["transcript_path"] = json!(path);
+        let pointer = call(&service, &payload).pointer();
+        let pointer = pointer.unwrap_or_else(|| panic!("{folder} {listed} {}", log(&service)));
+        assert!(!pointer.text.contains("Transcript gone"), "{folder} {}", pointer.text);
+        assert!(pointer.copy().contains("said while nobody listened"));
+        assert_eq!(prints(&service, "aa").len(), 1);
+    }
+}
+
+#[test]
+fn a_pointer_is_due_right_after_the_service_was_started() {
+    let mut service = Service::up();
+    let talk = Talk::with_turns(&service, "aa", 3);
+    settled(&service, &talk);
+    service.kill();
+    talk.missed_compaction();
+    service.start();
+    let mut payload = talk.prompted("go on");
+    payload["transcript_path"] = json!(service.transcript("-elsewhere", "aa").path);
+    assert!(call(&service, &payload).pointer().is_some(), "{}", log(&service));
+}
