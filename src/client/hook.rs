@@ -43,7 +43,9 @@ fn patience(event: &HookKind) -> Patience {
         HookKind::Compacting { .. } => (2_000, 1_900),
         HookKind::Prompted { .. } => (200, 120),
         HookKind::Permission { .. } => (500, 400),
-        HookKind::Began | HookKind::Ended { .. } | HookKind::Cleared {} => (50, 50),
+        // Without a service the hook archives by itself; the host gives it 1.5 seconds.
+        HookKind::Cleared {} => (1_000, 50),
+        HookKind::Began | HookKind::Ended { .. } => (50, 50),
     };
     let milliseconds = Duration::from_millis;
     Patience { whole: milliseconds(whole), service: milliseconds(service) }

@@ -179,6 +179,8 @@ impl Tools {
             files.iter().filter_map(|file| known_file(&id, file)).collect();
         let read = self.read(&id, &files, &mut kept);
         let written = match (task, &read, &mut kept) {
+            // An event of a session that was cleared does not bring its bottle back.
+            (Task::Write, Ok(read), _) if errand.is_some() && self.is_archived(&id, read) => None,
             (Task::Write, Ok(read), Some(kept)) => self.write(&id, kept, read, &before, wakes),
             (Task::Archive, Ok(_), kept) => self.archive(&id, kept.as_ref()).err().map(Err),
             _ => None,
@@ -285,6 +287,15 @@ impl Tools {
     fn is_forgotten(&self, id: &SessionId) -> bool {
         let Ok(database) = self.database.lock() else { return false };
         database.as_ref().is_some_and(|(store, _)| store.is_forgotten(id.as_str()).unwrap_or(false))
+    }
+
+    /// Whether a session is in the archive, and nothing was said since.
+    fn is_archived(&self, id: &SessionId, read: &Read) -> bool {
+        let messages = read.facts.as_ref().map_or(0, |facts| facts.user + facts.assistant);
+        let Ok(database) = self.database.lock() else { return false };
+        let archived = database.as_ref().and_then(|(store, _)| store.archived(id.as_str()).ok());
+        let is_silent = archived.flatten().is_some_and(|archived| messages <= archived.entries);
+        is_silent && !self.paths.bottle(id).exists()
     }
 
     fn render(&self, id: &SessionId, kept: &mut Kept) -> Result<Wrote, String> {

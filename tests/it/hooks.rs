@@ -2,6 +2,7 @@
 //!
 //! Every call is checked for what holds of all: status 0, nothing on stderr, nothing or one JSON
 //! object on stdout, and an end within a time that is generous for a busy machine.
+mod clear;
 mod deliveries;
 mod faults;
 mod gone;

@@ -22,6 +22,7 @@ use crate::{
     files::{self, bottles},
     paths::SessionId,
     pointer::Recap,
+    session::Session,
     sources::{
         load::{Loaded, load},
         transcripts::{Target, born, of_session},
@@ -66,7 +67,7 @@ impl Alone {
     pub(super) fn run(&self) -> Result<Option<PrintReply>, String> {
         let files = of_session(&self.config.roots, &self.id);
         if let HookKind::Cleared {} = self.event {
-            return self.clear().map(|()| None);
+            return self.clear(files).map(|()| None);
         }
         if self.is_prompt() && !files.iter().any(|file| has_boundary(file)) {
             return Ok(None);
@@ -116,8 +117,7 @@ impl Alone {
         let loaded = self.load(files)?;
         let session = &loaded.session;
         let (user, assistant) = session.message_counts();
-        let is_out = self.config.is_excluded(Path::new(&session.folder));
-        if is_out || user + assistant == 0 {
+        if self.is_out(session) || user + assistant <= self.archived(store) {
             return Ok(None);
         }
         let (cause, boundary) = match self.due(&loaded, store)? {
@@ -177,15 +177,38 @@ impl Alone {
         }
     }
 
-    fn clear(&self) -> Result<(), String> {
+    /// Whether sessions of this one's folder are kept out.
+    fn is_out(&self, session: &Session) -> bool {
+        self.config.is_excluded(Path::new(&session.folder))
+    }
+
+    /// How many messages the session had when it was archived: only then there are new words.
+    fn archived(&self, store: Option<&Store>) -> u64 {
+        let archived = store.and_then(|store| store.archived(self.id.as_str()).ok().flatten());
+        let has_bottle = self.config.paths.bottle(&self.id).exists();
+        archived.filter(|_| !has_bottle).map_or(0, |archived| archived.entries)
+    }
+
+    /// First it is noted how much was said, by the transcript where that is there: the bottle may
+    /// lack the last words, and would come back with them.
+    fn clear(&self, files: Vec<PathBuf>) -> Result<(), String> {
         let paths = &self.config.paths;
-        if !paths.bottle(&self.id).exists() {
+        let has_bottle = paths.bottle(&self.id).exists();
+        if files.is_empty() && !has_bottle {
             return Ok(());
         }
-        let messages = bottles::messages(paths, &self.id).map_err(in_full)?;
+        let messages = match self.load(files) {
+            Ok(loaded) if !has_bottle && self.is_out(&loaded.session) => return Ok(()),
+            Ok(loaded) => {
+                let (user, assistant) = loaded.session.message_counts();
+                user + assistant
+            }
+            Err(_) => bottles::messages(paths, &self.id).map_err(in_full)?,
+        };
+        files::prepare(paths).map_err(in_full)?;
         let store = Store::open_shared(&paths.database, BUSY).map_err(in_full)?;
-        bottles::archive_now(paths, &self.id, now()).map_err(in_full)?;
-        store.archive(self.id.as_str(), now(), messages).map_err(in_full)
+        store.archive(self.id.as_str(), now(), messages).map_err(in_full)?;
+        bottles::archive_now(paths, &self.id, now()).map_err(in_full)
     }
 }
 
