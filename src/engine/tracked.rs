@@ -272,6 +272,7 @@ impl<K> Tracked<K> {
         if prompt.id == turn {
             prompt.id = None;
         }
+        prompt.after = self.read;
         self.announced = Some(prompt);
     }
 

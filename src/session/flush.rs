@@ -39,6 +39,9 @@ pub struct Announced {
     pub id: Option<String>,
     /// A key of its words: prompts that are typed while the agent works get no row of their own.
     pub words: u64,
+    /// Bytes of the transcript that were read when it was told of: the same words before are those
+    /// of an earlier prompt. The service's to set.
+    pub after: u64,
 }
 
 /// How a transcript stands to a barrier.
@@ -73,7 +76,7 @@ impl Session {
 
     fn has_prompt(&self, prompt: &Announced) -> bool {
         let by_id = prompt.id.as_deref().is_some_and(|id| self.proof.has_prompt(id));
-        by_id || self.proof.has_words(prompt.words)
+        by_id || self.proof.has_words(prompt.words, prompt.after)
     }
 
     /// Where the last words of the turn stand that ends with these: the latest turn, or the one
@@ -141,7 +144,13 @@ mod tests {
 
     fn announced(id: Option<&str>, words: &str) -> Barrier {
         let words = crate::text::line::words_key(words);
-        Barrier::Prompt(Some(Announced { id: id.map(str::to_owned), words }))
+        Barrier::Prompt(Some(Announced { id: id.map(str::to_owned), words, after: 0 }))
+    }
+
+    /// The same, told of when so many bytes were read.
+    fn announced_at(after: u64, words: &str) -> Barrier {
+        let words = crate::text::line::words_key(words);
+        Barrier::Prompt(Some(Announced { id: None, words, after }))
     }
 
     fn turn(words: &str, recorded: Option<u64>) -> Barrier {
@@ -159,6 +168,12 @@ mod tests {
             (&[PROMPT, QUEUED], announced(Some("p9"), "and that"), true),
             (&[PROMPT, CALL], announced(Some("p1"), ""), false),
             (&[PROMPT, CALL], Barrier::Prompt(None), false),
+            // The same words of an earlier prompt are no proof.
+            (&[PROMPT], announced_at(100, "do it"), false),
+            (&[PROMPT, PROMPT], announced_at(100, "do it"), false),
+            (&[PROMPT, QUEUED, NEXT], announced_at(200, "and that"), true),
+            (&[PROMPT, QUEUED, QUEUED], announced_at(200, "and that"), true),
+            (&[PROMPT, QUEUED, NEXT], announced_at(300, "and that"), false),
             (&[PROMPT, CALL, RESULT], announced(Some("p1"), ""), true),
             // A new prompt shows that the call will never have one.
             (&[PROMPT, CALL, NEXT], announced(Some("p2"), ""), true),

@@ -182,7 +182,7 @@ impl Session {
     }
 
     fn prompt(&mut self, text: &str, label: &Label<'_>, opens: Opens, context: Context) {
-        self.proof.typed(words_key(text));
+        self.proof.typed(words_key(text), context.entry.place);
         let arrived = self.queue.arrived(words_key(text));
         self.set_hidden(arrived.hide, true);
         self.set_hidden(arrived.show, false);
@@ -246,7 +246,7 @@ impl Session {
                 let key = words.first().map_or(0, |(text, _)| words_key(text));
                 let first = self.items.len();
                 for (text, label) in words {
-                    self.proof.typed(words_key(&text));
+                    self.proof.typed(words_key(&text), context.entry.place);
                     self.say(Speaker::User, &text, &label, false, 0, context);
                 }
                 self.queue.add(Waiting { key, items: first..self.items.len() });

@@ -22,7 +22,7 @@ pub struct Proof {
     arrivals: Vec<Arrival>,
     answered: Option<u64>,
     prompts: VecDeque<u64>,
-    typed: VecDeque<u64>,
+    typed: VecDeque<(u64, u64)>,
 }
 
 /// A compaction's row.
@@ -77,9 +77,10 @@ impl Proof {
         self.prompts.contains(&key(id))
     }
 
-    /// Whether words with this key were typed lately, as a prompt or into the queue.
-    pub fn has_words(&self, words: u64) -> bool {
-        self.typed.contains(&words)
+    /// Whether words with this key were typed lately, as a prompt or into the queue, behind so many
+    /// bytes.
+    pub fn has_words(&self, words: u64, after: u64) -> bool {
+        self.typed.iter().any(|(typed, offset)| *typed == words && *offset >= after)
     }
 
     pub(super) fn boundary(&mut self, boundary: Boundary) {
@@ -104,13 +105,15 @@ impl Proof {
         remember(&mut self.prompts, key(id));
     }
 
-    pub(super) fn typed(&mut self, words: u64) {
-        remember(&mut self.typed, words);
+    pub(super) fn typed(&mut self, words: u64, place: Place) {
+        // Nothing is known of where rows of a second file stand.
+        let offset = if place.source == 0 { place.offset } else { u64::MAX };
+        remember(&mut self.typed, (words, offset));
     }
 }
 
 /// Keeps the newest; most rows repeat the last.
-fn remember(recent: &mut VecDeque<u64>, key: u64) {
+fn remember<T: PartialEq>(recent: &mut VecDeque<T>, key: T) {
     if recent.back() == Some(&key) {
         return;
     }

@@ -83,7 +83,7 @@ fn wants(value: &Value, event: &str) -> (&'static str, Wants) {
         }
         "UserPromptSubmit" => {
             let id = value.get("prompt_id").and_then(Value::as_str).map(str::to_owned);
-            let prompt = Announced { id, words: words_key(text("prompt")) };
+            let prompt = Announced { id, words: words_key(text("prompt")), after: 0 };
             ("UserPromptSubmit", Wants::Event(HookKind::Prompted { prompt }))
         }
         "PreCompact" => {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_prompt_is_announced_by_id_and_words() {
         let payload = br#"{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":" do  it ","prompt_id":"p"}"#;
-        let prompt = Announced { id: Some("p".to_owned()), words: words_key("do it") };
+        let prompt = Announced { id: Some("p".to_owned()), words: words_key("do it"), after: 0 };
         assert_eq!(read(payload).unwrap().wants, Wants::Event(HookKind::Prompted { prompt }));
     }
 

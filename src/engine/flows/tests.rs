@@ -16,7 +16,7 @@ fn hook(session: &str, event: HookKind) -> Event<u32> {
 }
 
 fn prompted(words: u64) -> HookKind {
-    HookKind::Prompted { prompt: Announced { id: Some("p".to_owned()), words } }
+    HookKind::Prompted { prompt: Announced { id: Some("p".to_owned()), words, after: 0 } }
 }
 
 fn compacting(cause: &str) -> HookKind {
@@ -91,7 +91,7 @@ fn a_seal_waits_for_what_was_announced_and_for_no_longer_than_the_host_writes() 
         bench.wait(10);
     }
     assert_eq!(looks, 22, "a look each 10 ms for 200 ms, and the seal");
-    let announced = Announced { id: Some("p".to_owned()), words: 5 };
+    let announced = Announced { id: Some("p".to_owned()), words: 5, after: 10 };
     assert_eq!(bench.errands[0], Errand::Look(Barrier::Prompt(Some(announced))));
     let Some((7, Reply::Seal(seal))) = bench.replies.first() else { panic!("{:?}", bench.replies) };
     assert!(seal.sealed && !seal.held);
@@ -107,7 +107,7 @@ fn a_prompt_that_is_typed_while_the_agent_works_is_known_by_its_words_alone() {
     bench.errands.clear();
     bench.send(hook("a", compacting("auto")));
     bench.work();
-    let announced = Announced { id: None, words: 6 };
+    let announced = Announced { id: None, words: 6, after: 10 };
     assert_eq!(bench.errands[0], Errand::Look(Barrier::Prompt(Some(announced))));
 }
 

@@ -62,7 +62,7 @@ fn queued(talk: &Talk, words: &str) -> Value {
 #[test]
 fn a_seal_holds_a_prompt_that_was_typed_while_the_agent_worked() {
     let service = Service::up();
-    for (delay, words) in DELAYS.into_iter().zip(["also this", "and", "then stop", "or not "]) {
+    for (delay, words) in DELAYS.into_iter().zip(["also this", "and", "run it", "run it "]) {
         let talk = Talk::with_turns(&service, &format!("s{delay}"), 2);
         call(&service, &talk.prompted("run it"));
         talk.write(&talk.user("run it"));
@@ -118,4 +118,20 @@ fn renders_and_seals_at_once_tear_nothing() {
     let names = std::fs::read_dir(service.state("bottles")).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn a_seal_holds_an_announced_prompt_whose_words_were_said_before() {
+    let service = Service::up();
+    for delay in DELAYS {
+        let talk = Talk::new(&service, &format!("s{delay}"));
+        for _ in 0..2 {
+            talk.write(&talk.user("continue"));
+            talk.write(&talk.agent("I went on."));
+        }
+        settled(&service, &talk);
+        call(&service, &talk.prompted("continue"));
+        let bottle = sealed(&service, &talk, &talk.user("continue"), delay);
+        assert_eq!(bottle.matches(")\ncontinue\n").count(), 3, "{delay} ms\n{bottle}");
+    }
 }
