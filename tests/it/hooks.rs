@@ -8,6 +8,7 @@ mod faults;
 mod gone;
 mod outages;
 mod payloads;
+mod private;
 mod seals;
 mod servers;
 mod talk;

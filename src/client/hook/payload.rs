@@ -1,15 +1,19 @@
 //! What Claude Code gives a hook on stdin, and what it takes from its stdout. Pure.
 //!
 //! Observed on versions up to 2.1.332. Fields that are missing, null or of another type are taken as
-//! absent; unknown events and those of a subagent ask for nothing. Refuses: payloads without a
-//! session id that can be a file's name, and what is no JSON object.
-use serde_json::{Value, json};
+//! absent; unknown events and those of a subagent ask for nothing. Half an emoji, which hosts write
+//! where they cut a text, costs nothing but itself. Refuses: payloads without a session id that can
+//! be a file's name, and what is no JSON object; what is refused is not quoted.
+use std::borrow::Cow;
+
+use serde_json::json;
 
 use crate::{
     engine::hook::HookKind,
-    paths::{BadId, SessionId},
+    paths::SessionId,
     session::flush::Announced,
     text::{line::words_key, measure::utf16_tail},
+    transcript::json::{Cursor, Members},
 };
 
 /// UTF-16 units of the agent's last words that are compared; their end proves as much as all.
@@ -49,8 +53,8 @@ pub enum PayloadError {
     #[error("the payload is no JSON object: {0}")]
     NotJson(String),
     /// It names no session.
-    #[error("the payload names no session: {0}")]
-    NoSession(#[from] BadId),
+    #[error("the payload names no session: its session_id is none")]
+    NoSession,
 }
 
 /// Reads a payload.
@@ -58,32 +62,43 @@ pub enum PayloadError {
 /// # Errors
 /// Where nothing can be done with it.
 pub fn read(bytes: &[u8]) -> Result<Payload, PayloadError> {
-    let value: Value =
-        serde_json::from_slice(bytes).map_err(|error| PayloadError::NotJson(error.to_string()))?;
-    if !value.is_object() {
-        return Err(PayloadError::NotJson("it is another value".to_owned()));
-    }
-    let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let session = text("session_id").unwrap_or_default().parse()?;
-    let transcript = text("transcript_path").map(str::to_owned);
+    let members = object(bytes)?;
+    let text = |key: &str| members.text(key);
+    let session = text("session_id").and_then(|id| id.parse().ok());
+    let session = session.ok_or(PayloadError::NoSession)?;
+    let transcript = text("transcript_path").map(Cow::into_owned);
     let (name, wants) = match text("agent_id") {
         // A subagent's own compaction is not the session's.
         Some(agent) if !agent.is_empty() => ("", Wants::Nothing),
-        _ => wants(&value, text("hook_event_name").unwrap_or_default()),
+        _ => wants(&members),
     };
     Ok(Payload { session, name, transcript, wants })
 }
 
-fn wants(value: &Value, event: &str) -> (&'static str, Wants) {
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    match event {
-        "SessionStart" => ("SessionStart", started(text("source"))),
+/// The members of the one object that the payload is.
+fn object(bytes: &[u8]) -> Result<Members<'_>, PayloadError> {
+    let not_json = |why: &dyn std::fmt::Display| PayloadError::NotJson(why.to_string());
+    let mut cursor = Cursor::new(bytes);
+    if cursor.peek() != Some(b'{') {
+        return Err(not_json(&"it begins with no brace"));
+    }
+    let (_, members) = cursor.raw_members().map_err(|error| not_json(&error))?;
+    match cursor.peek() {
+        None => Ok(members),
+        Some(_) => Err(not_json(&"more stands behind it")),
+    }
+}
+
+fn wants(members: &Members<'_>) -> (&'static str, Wants) {
+    let text = |key: &str| members.text(key).unwrap_or_default();
+    match &*text("hook_event_name") {
+        "SessionStart" => ("SessionStart", started(&text("source"))),
         "SessionEnd" if text("reason") == "clear" => {
             ("SessionEnd", Wants::Event(HookKind::Cleared {}))
         }
         "UserPromptSubmit" => {
-            let id = value.get("prompt_id").and_then(Value::as_str).map(str::to_owned);
-            let prompt = Announced { id, words: words_key(text("prompt")), after: 0 };
+            let id = members.text("prompt_id").map(Cow::into_owned);
+            let prompt = Announced { id, words: words_key(&text("prompt")), after: 0 };
             ("UserPromptSubmit", Wants::Event(HookKind::Prompted { prompt }))
         }
         "PreCompact" => {
@@ -92,7 +107,8 @@ fn wants(value: &Value, event: &str) -> (&'static str, Wants) {
             ("PreCompact", Wants::Event(event))
         }
         "Stop" | "StopFailure" => {
-            let words = text("last_assistant_message").trim();
+            let words = text("last_assistant_message");
+            let words = words.trim();
             let words = (!words.is_empty()).then(|| utf16_tail(words, WORDS).to_owned());
             ("Stop", Wants::Event(HookKind::Ended { words }))
         }
@@ -100,9 +116,9 @@ fn wants(value: &Value, event: &str) -> (&'static str, Wants) {
             ("SessionEnd", Wants::Event(HookKind::Ended { words: None }))
         }
         "PermissionRequest" if text("tool_name") == "Read" => {
-            let input = value.get("tool_input");
-            let file = input.and_then(|input| input.get("file_path")).and_then(Value::as_str);
-            let wants = file.map(|file| Wants::Read { file: file.to_owned() });
+            let input = members.get("tool_input");
+            let file = input.and_then(|input| input.text("file_path")).map(Cow::into_owned);
+            let wants = file.map(|file| Wants::Read { file });
             ("PermissionRequest", wants.unwrap_or(Wants::Nothing))
         }
         _ => ("", Wants::Nothing),
@@ -206,13 +222,27 @@ mod tests {
     }
 
     #[test]
+    fn half_an_emoji_costs_nothing_but_itself() {
+        for field in [r#""prompt":"a \ud83d b""#, r#""custom_instructions":"\udc00\ud800""#] {
+            let payload = format!(
+                r#"{{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"a \ufffd b",{field}}}"#
+            );
+            let prompt = Announced { id: None, words: words_key("a \u{fffd} b"), after: 0 };
+            let wants = Wants::Event(HookKind::Prompted { prompt });
+            assert_eq!(read(payload.as_bytes()).unwrap().wants, wants);
+        }
+    }
+
+    #[test]
     fn what_can_not_be_used_is_refused_with_a_reason() {
         for (payload, expected) in [
-            ("", "the payload is no JSON object: EOF while parsing"),
-            ("[]", "the payload is no JSON object: it is another value"),
-            ("{}", "the payload names no session: a session id can't be empty"),
+            ("", "the payload is no JSON object: it begins with no brace"),
+            ("[]", "the payload is no JSON object: it begins with no brace"),
+            (r#"{"session_id":"a""#, "the payload is no JSON object: broken JSON at byte 17"),
+            (r#"{"session_id":"a"} x"#, "the payload is no JSON object: more stands behind it"),
+            ("{}", "the payload names no session: its session_id is none"),
             (r#"{"session_id":null}"#, "the payload names no session"),
-            (r#"{"session_id":"../../x"}"#, "is no session id"),
+            (r#"{"session_id":"../../x"}"#, "the payload names no session"),
         ] {
             let error = read(payload.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{payload}: {error}");

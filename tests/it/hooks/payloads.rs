@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Answer, Hook, Talk, call, everything, log};
 use crate::harness::Service;
@@ -231,4 +231,24 @@ fn paths_in_a_payload_are_hints_and_never_opened_elsewhere() {
     let mut compacted = talk.compacted();
     compacted["transcript_path"] = json!("/dev/zero");
     assert!(call(&service, &compacted).pointer().is_some());
+}
+
+#[test]
+fn lone_surrogates_cost_nothing() {
+    for up in [true, false] {
+        let (service, talk) = home(up);
+        // A host that cuts a text in the middle of an emoji writes half of it as an escape.
+        let half = |payload: &Value| payload.to_string().replace("HALF", "\\ud83d");
+        let mut compacted = talk.compacted();
+        compacted["session_title"] = json!("a title HALF");
+        let answer = given(&service, half(&compacted).as_bytes());
+        assert!(answer.pointer().is_some(), "{up} {}", log(&service));
+        let mut compacting = talk.compacting();
+        compacting["custom_instructions"] = json!("HALF");
+        assert!(given(&service, half(&compacting).as_bytes()).is_silent());
+        given(&service, half(&talk.prompted("words HALF")).as_bytes());
+        let ended = talk.event("Stop", &json!({"last_assistant_message": "HALF"}));
+        given(&service, half(&ended).as_bytes());
+        assert_eq!(log(&service), "", "{up}");
+    }
 }
