@@ -10,6 +10,7 @@
 
 mod hint;
 mod lock;
+mod observer;
 mod perform;
 mod ready;
 mod signals;
@@ -134,12 +135,14 @@ struct Service {
     binary: Option<start::Binary>,
     retention: Retention,
     rules: worker::Rules,
+    observer: observer::Observer,
     /// Why it is to end once its work is done, where nobody asked for it.
     reason: Option<Ended>,
     ended: Option<Ended>,
     // What follows ends in this order: no more jobs, then the workers, then the lock is free, and
     // last the socket is gone, by which others know that all is over.
     watcher: Watcher,
+    poll: observer::Poll,
     jobs: Sender<crate::engine::event::Job<Kept>>,
     _workers: Vec<worker::Worker>,
     lock: Arc<Lock>,
@@ -233,6 +236,8 @@ impl Service {
                 self.watch(watch::roots(&config));
                 self.retention = Retention::new(&config);
                 self.rules.set(&config);
+                self.observer.set(&config);
+                self.poll.set(&config);
                 self.handle(Event::Configured(start::limits(&config)));
             }
             Err(error) => tracing::error!("the configuration stays as it was: {error}"),

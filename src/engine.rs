@@ -13,6 +13,7 @@ pub mod delivery;
 pub mod event;
 mod flows;
 pub mod hook;
+mod observe;
 pub mod request;
 mod schedule;
 mod seal;
@@ -25,7 +26,7 @@ pub mod wire;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use event::{Done, Effect, Event, FileSeen, RequestId, Task, TriggerFile};
-use request::{Reply, Request, WatchStatus};
+use request::{Reply, Request, Served, WatchStatus};
 use schedule::Renders;
 use seal::Flow;
 use tracked::Tracked;
@@ -90,6 +91,11 @@ pub struct Engine<K> {
     requests: BTreeMap<RequestId, Open>,
     /// What events of the host have set off.
     flows: BTreeMap<RequestId, Flow>,
+    /// Sessions that were hot when it was last looked.
+    hot: BTreeSet<SessionId>,
+    /// What was told of them.
+    observed: BTreeSet<SessionId>,
+    observing: Served,
     watch: WatchStatus,
     renders: Renders,
     troubles: BTreeMap<&'static str, String>,
@@ -131,6 +137,9 @@ impl<K> Engine<K> {
             resident: BTreeSet::new(),
             requests: BTreeMap::new(),
             flows: BTreeMap::new(),
+            hot: BTreeSet::new(),
+            observed: BTreeSet::new(),
+            observing: Served::default(),
             watch: WatchStatus::default(),
             renders: Renders::default(),
             troubles: BTreeMap::new(),
@@ -170,6 +179,8 @@ impl<K> Engine<K> {
                 self.resync(&mut effects);
             }
             Event::Resynced(token) => self.resynced(token, now, &mut effects),
+            Event::Observed(sessions) => self.rows_changed(&sessions, now),
+            Event::Observing(served) => self.observing = served,
             Event::Request(id, request) => self.request(id, request, now, &mut effects),
             Event::HungUp(id) => self.hung_up(id),
             Event::Done(done) => self.done(*done, now, &mut effects),
@@ -180,6 +191,7 @@ impl<K> Engine<K> {
             Event::Stop => self.stopping = true,
             Event::Tick => self.tick(now),
         }
+        self.observe(&mut effects);
         self.pump(now, &mut effects);
         effects
     }
@@ -233,6 +245,9 @@ impl<K> Engine<K> {
             let history = !self.listed && is_old && !hot && !has_bottle;
             let to_read = !seen.unchanged && !history;
             let id = seen.id.clone();
+            if hot {
+                self.hot.insert(id.clone());
+            }
             self.ensure(&id);
             self.change(&id, |tracked| tracked.seen(seen, to_read, now));
         }
@@ -449,7 +464,9 @@ impl<K> Engine<K> {
     }
 
     fn tick(&mut self, now: Moment) {
-        let idle = self.settings.limits.idle;
+        let Limits { idle, hot, .. } = self.settings.limits;
+        let sessions = &self.sessions;
+        self.hot.retain(|id| sessions.get(id).is_some_and(|tracked| tracked.is_hot(now, hot)));
         for id in self.resident.clone() {
             self.change(&id, |tracked| tracked.rest(now, idle));
         }

@@ -14,6 +14,7 @@ impl Service {
             }
             Effect::Reply(id, reply) => self.edge.reply(id, self.with_process(reply)),
             Effect::RemoveTrigger(file) => super::watch::remove(&file),
+            Effect::Observe(sessions) => self.poll.hot(sessions),
             Effect::Resync(token) => self.watcher.resync(token),
             Effect::Exit => {
                 let reason = self.reason.take().unwrap_or(Ended::Stopped);

@@ -11,7 +11,9 @@ use crossbeam_channel::unbounded;
 use endless_watchers::{Watcher, silent_kind};
 
 use super::{
-    DaemonError, Holder, Lock, Service, Wake, now, ready, signals,
+    DaemonError, Holder, Lock, Service, Wake, now,
+    observer::{Observer, Poll},
+    ready, signals,
     socket::{Edge, EdgeEvent},
     watch,
     worker::{Database, Rules, Tools, Worker},
@@ -62,9 +64,11 @@ pub(super) fn start(
     let edge = edge(config, sender.clone())?;
     let (jobs, queue) = unbounded();
     let rules = Rules::new(config);
+    let observer = Observer::new(config);
     let tools = Tools {
         paths: config.paths.clone(),
         rules: rules.clone(),
+        observer: observer.clone(),
         lock: Arc::clone(&lock),
         database: Arc::clone(&state.database),
         installed: state.installed,
@@ -78,6 +82,7 @@ pub(super) fn start(
         // Nothing is to be done yet: these only tell what there is.
         drop(engine.handle(event, now()));
     }
+    let poll = Poll::start(config, &observer, sender.clone()).map_err(DaemonError::Thread)?;
     let watcher = watcher(config, state.known, sender)?;
     watcher.resync(0);
     ready::tell(config.notify_socket.as_deref(), "READY=1");
@@ -94,6 +99,8 @@ pub(super) fn start(
         wakes,
         jobs,
         watcher,
+        poll,
+        observer,
         roots: watch::roots(config),
         edge,
         lock,
@@ -243,7 +250,12 @@ fn first_events<K>(config: &Config, state: &State) -> Vec<Event<K>> {
     let bottle = |(id, path, changed, bytes): (_, PathBuf, crate::text::time::Moment, u64)| {
         (
             id,
-            BottleStatus { path: path.display().to_string(), checked: changed.0, bytes, covers: 0 },
+            BottleStatus {
+                path: path.display().to_string(),
+                checked: changed.0,
+                bytes,
+                ..BottleStatus::default()
+            },
         )
     };
     let mut events = vec![Event::Bottles(bottles.into_iter().map(bottle).collect())];

@@ -16,7 +16,10 @@ use std::{
 use crossbeam_channel::{Receiver, Sender};
 use errand::Scene;
 
-use super::{Lock, Wake, now};
+use super::{
+    Lock, Wake, now,
+    observer::{Observer, Rows},
+};
 use crate::{
     bottle::{FORMAT, Options},
     config::{Config, Excluded},
@@ -28,6 +31,7 @@ use crate::{
         bottles::{self, Last},
         forget::forget,
     },
+    observation::rows::Observed,
     paths::{Paths, SessionId},
     session::Session,
     sources::{
@@ -48,15 +52,16 @@ const WITHOUT_DATABASE: &str = "this can't be remembered without the database, w
 pub(super) struct Kept {
     reader: Reader,
     last: Option<Last>,
-    /// The zone of the last bottle, where that lacks nothing of the session.
-    current: Option<Zone>,
+    rows: Rows,
+    /// The zone and the rows of the last bottle, where that lacks nothing of the session.
+    current: Option<(Zone, Option<Arc<Observed>>)>,
     /// What was noted of its deliveries: boundaries, arrivals and calls.
     noted: (usize, usize, usize),
 }
 
 impl Kept {
     fn new(reader: Reader) -> Self {
-        Self { reader, last: None, current: None, noted: (0, 0, 0) }
+        Self { reader, last: None, rows: Rows::default(), current: None, noted: (0, 0, 0) }
     }
 }
 
@@ -85,6 +90,7 @@ pub(super) type Database = Arc<Mutex<Option<(Store, Generation)>>>;
 pub(super) struct Tools {
     pub(super) paths: Paths,
     pub(super) rules: Rules,
+    pub(super) observer: Observer,
     pub(super) lock: Arc<Lock>,
     pub(super) database: Database,
     /// When Endless was installed.
@@ -300,12 +306,17 @@ impl Tools {
 
     fn render(&self, id: &SessionId, kept: &mut Kept) -> Result<Wrote, String> {
         let began = Instant::now();
+        self.observer.look(id, &mut kept.rows);
         if let Some(bytes) = self.is_current(id, kept) {
-            return Ok(Wrote { path: self.paths.bottle(id), bytes, changed: false, took: 0 });
+            return Ok(kept.wrote(self.paths.bottle(id), bytes, false, 0));
         }
-        let zone = self.rules.zone();
-        let options =
-            Options { zone: zone.clone(), rendered: now(), earlier: None, observed: None };
+        let (zone, observed) = (self.rules.zone(), kept.rows.observed.clone());
+        let options = Options {
+            zone: zone.clone(),
+            rendered: now(),
+            earlier: None,
+            observed: observed.clone(),
+        };
         let path = self.paths.bottle(id);
         if std::fs::symlink_metadata(&path).is_err() {
             // Somebody removed it.
@@ -319,15 +330,15 @@ impl Tools {
         let result = result.map_err(|error| in_full(&error))?;
         drop(session);
         let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        kept.current = Some(zone);
+        kept.current = Some((zone, observed));
         let Some(new) = result else {
             let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
-            return Ok(Wrote { path, bytes, changed: false, took });
+            return Ok(kept.wrote(path, bytes, false, took));
         };
         let (last, bytes) = (new.last(), new.bottle.text.len() as u64);
         let changed = new.written != bottles::Written::Unchanged;
         kept.last = Some(last);
-        Ok(Wrote { path, bytes, changed, took })
+        Ok(kept.wrote(path, bytes, changed, took))
     }
 
     /// Bytes of the bottle, where it is the file that was written last and lacks nothing.
@@ -335,7 +346,10 @@ impl Tools {
         let last = kept.last.as_ref()?;
         last.is_in_place(&self.paths, id).then_some(())?;
         let data = std::fs::metadata(self.paths.bottle(id)).ok()?;
-        (kept.current.as_ref() == Some(&self.rules.zone())).then_some(data.len())
+        let (zone, rows) = kept.current.as_ref()?;
+        let same_rows =
+            rows.as_ref().map(Arc::as_ptr) == kept.rows.observed.as_ref().map(Arc::as_ptr);
+        (*zone == self.rules.zone() && same_rows).then_some(data.len())
     }
 
     /// Notes that the bottle covers its transcript as it was `before` it was read. One that changed
@@ -397,6 +411,12 @@ impl Tools {
 }
 
 impl Kept {
+    /// What is told of the bottle that was written last.
+    fn wrote(&self, path: PathBuf, bytes: u64, changed: bool, took: u64) -> Wrote {
+        let pending = self.last.as_ref().map_or(0, |last| last.about().pending as u64);
+        Wrote { path, bytes, changed, took, pending, served: self.rows.served.clone() }
+    }
+
     fn session(&self) -> &Session {
         match &self.reader {
             Reader::Live(live) => live.session(),

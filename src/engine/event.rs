@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::{
     Limits,
     hook::{PrintReply, SealReply},
-    request::{BottleStatus, Facts, Reply, Request, WatchStatus},
+    request::{BottleStatus, Facts, Reply, Request, Served, WatchStatus},
 };
 use crate::{
     paths::SessionId,
@@ -36,6 +36,10 @@ pub enum Event<K> {
     NewRoots,
     /// All changes up to this resync have been told.
     Resynced(u64),
+    /// What claude-mem knows of these sessions has changed.
+    Observed(Vec<SessionId>),
+    /// Whether claude-mem's database can be read has changed.
+    Observing(Served),
     /// A client asks.
     Request(RequestId, Request),
     /// The client of a request is gone.
@@ -102,6 +106,8 @@ pub enum Effect<K> {
     RemoveTrigger(TriggerFile),
     /// Look at all files again; answered by [`Event::Resynced`].
     Resync(u64),
+    /// Tell of changes in what claude-mem knows of these sessions, which are hot, and of no others.
+    Observe(Vec<SessionId>),
     /// End the process.
     Exit,
 }
@@ -229,4 +235,8 @@ pub struct Wrote {
     pub changed: bool,
     /// How long rendering and writing took, in milliseconds.
     pub took: u64,
+    /// Tool calls that it shows as stubs.
+    pub pending: u64,
+    /// What its lines of tool traffic come from.
+    pub served: Served,
 }

@@ -95,6 +95,8 @@ pub struct Status {
     pub watch: WatchStatus,
     /// The folders that are watched.
     pub roots: Vec<String>,
+    /// Whether claude-mem's database can be read, as it was last looked at.
+    pub observations: Served,
     /// Sums over all sessions.
     pub totals: Totals,
     /// The sessions that are hot or in memory, the newest change first; or the one asked for.
@@ -246,4 +248,28 @@ pub struct BottleStatus {
     pub bytes: u64,
     /// Bytes of the transcript that it covers.
     pub covers: u64,
+    /// What its lines of tool traffic come from, where this service wrote it.
+    pub observations: Served,
+}
+
+/// What lines of tool traffic come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Served {
+    /// `claude-mem` or `derived`; empty where that is not known yet.
+    pub source: String,
+    /// Why not from claude-mem.
+    pub why: Option<String>,
+}
+
+impl Served {
+    /// From claude-mem's rows.
+    pub fn claude_mem() -> Self {
+        Self { source: "claude-mem".to_owned(), why: None }
+    }
+
+    /// From the transcript alone, since claude-mem can't be asked.
+    pub fn derived(why: String) -> Self {
+        Self { source: "derived".to_owned(), why: Some(why) }
+    }
 }

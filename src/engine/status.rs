@@ -24,6 +24,7 @@ impl<K> Engine<K> {
         Reply::Status(Box::new(Status {
             watch: self.watch.clone(),
             roots: self.settings.limits.roots.clone(),
+            observations: self.observing.clone(),
             totals: self.totals(now),
             sessions,
             troubles: self.troubles.values().cloned().collect(),

@@ -35,6 +35,8 @@ pub(super) struct Tracked<K> {
     running: Option<Task>,
     triggers: Vec<(TriggerFile, Option<u64>)>,
     pub(super) trouble: Option<String>,
+    /// Its rows changed while its job was under way.
+    rows_changed: bool,
     not_before: Moment,
     used: Moment,
     /// The prompt that the host told of last.
@@ -64,6 +66,7 @@ impl<K> Default for Tracked<K> {
             running: None,
             triggers: Vec::new(),
             trouble: None,
+            rows_changed: false,
             not_before: Moment(0),
             used: Moment(0),
             announced: None,
@@ -290,9 +293,21 @@ impl<K> Tracked<K> {
         // What an errand reads or writes is not more than what others ask for.
         self.asked = self.asked.filter(|asked| errand.is_some() && *asked > task);
         self.behind = false;
+        self.rows_changed = false;
         self.running = Some(task);
         let files = self.files.iter().map(|file| file.path.clone()).collect();
         Job { id, files, kept: self.kept.take(), task, errand }
+    }
+
+    /// What an observation source knows of it has changed: its bottle lacks that.
+    pub(super) fn rows_changed(&mut self, now: Moment) {
+        if self.running.is_some() {
+            self.rows_changed = true;
+        } else if self.kept.is_some() {
+            self.unwritten.get_or_insert(now);
+        } else {
+            self.behind |= !self.files.is_empty();
+        }
     }
 
     /// A job is done: the trigger files that have had their effect.
@@ -322,7 +337,11 @@ impl<K> Tracked<K> {
                     checked: now.0,
                     bytes: wrote.bytes,
                     covers: self.read,
+                    observations: wrote.served,
                 });
+                if let Some(facts) = &mut self.facts {
+                    facts.pending = wrote.pending;
+                }
             }
             Some(Err(why)) => {
                 self.unwritten.get_or_insert(now);
@@ -337,6 +356,9 @@ impl<K> Tracked<K> {
             // Excluded, or forgotten: nothing is to be written.
             None if done.task == Task::Write && has_read => self.unwritten = None,
             None => {}
+        }
+        if std::mem::take(&mut self.rows_changed) {
+            self.rows_changed(now);
         }
         if self.kept.is_none() && self.files.is_empty() {
             // Nothing is left to write it from.

@@ -164,6 +164,11 @@ impl ClaudeMem {
         self.read(|schema, connection| sessions::sessions(schema, connection, prefix))
     }
 
+    /// Lets go of the database until it is asked again.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
     /// The database's path, whether it is there or not.
     pub fn path(&self) -> Option<PathBuf> {
         Some(folder(&self.place)?.join(DATABASE))

@@ -7,6 +7,7 @@ mod faults;
 mod gone;
 mod placement;
 mod private;
+mod service;
 
 use std::{
     fs,

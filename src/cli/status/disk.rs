@@ -71,7 +71,7 @@ fn bottle(paths: &Paths, id: &SessionId) -> Option<BottleStatus> {
         path: path.display().to_string(),
         checked: milliseconds(data.modified().ok()?),
         bytes: data.len(),
-        covers: 0,
+        ..BottleStatus::default()
     })
 }
 

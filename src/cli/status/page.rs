@@ -219,6 +219,7 @@ mod tests {
                 checked: NOW - 2_100,
                 bytes: 412_000,
                 covers: 12_000_000,
+                ..BottleStatus::default()
             }),
             ..SessionStatus::default()
         }

@@ -46,6 +46,8 @@ pub(in crate::engine) struct Bench {
     pub(in crate::engine) jobs: Vec<Job<u32>>,
     pub(in crate::engine) replies: Vec<(RequestId, Reply)>,
     pub(in crate::engine) other: Vec<String>,
+    /// The sessions that are observed, each time that changes.
+    pub(in crate::engine) observed: Vec<Vec<SessionId>>,
     /// What the worker finds when it looks whether a barrier holds.
     pub(in crate::engine) held: Held,
     /// What it was sent on errands for.
@@ -60,6 +62,7 @@ impl Bench {
             jobs: Vec::new(),
             replies: Vec::new(),
             other: Vec::new(),
+            observed: Vec::new(),
             held: Held { holds: true, turn: None },
             errands: Vec::new(),
         }
@@ -79,6 +82,7 @@ impl Bench {
                 Effect::RemoveTrigger(file) => {
                     self.other.push(format!("RemoveTrigger({})", file.path.display()));
                 }
+                Effect::Observe(sessions) => self.observed.push(sessions),
                 other => self.other.push(format!("{other:?}")),
             }
         }
@@ -123,7 +127,8 @@ impl Bench {
     ) {
         let facts = Facts { user: 1, assistant: 1, kept: 100, ..Facts::default() };
         let writes = job.task == Task::Write && read.is_ok();
-        let wrote = Wrote { path: "/b".into(), bytes: 1_000, changed: true, took: 1 };
+        let wrote =
+            Wrote { path: "/b".into(), bytes: 1_000, changed: true, took: 1, ..Wrote::default() };
         let errand = job.errand.map(|(flow, errand)| (flow, self.outcome(errand)));
         self.send(Event::Done(Box::new(Done {
             id: job.id,
