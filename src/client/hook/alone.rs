@@ -6,7 +6,7 @@
 use std::{
     io::Read,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -16,14 +16,16 @@ use endless_watchers::open_regular;
 use super::payload::Payload;
 use crate::{
     bottle::Options,
-    config::Config,
+    config::{Config, Observations},
     deliver::{self, Printed, Wish},
     engine::hook::{HookKind, PrintReply},
     files::{self, bottles},
+    observation::rows::Observed,
     paths::SessionId,
     pointer::Recap,
     session::Session,
     sources::{
+        claude_mem::ClaudeMem,
         load::{Loaded, load},
         transcripts::{Target, born, of_session},
     },
@@ -126,7 +128,8 @@ impl Alone {
             Due::For(boundary) => (Cause::Due, Some(boundary)),
         };
         let zone = self.config.zone.clone();
-        let options = Options { zone, rendered: now(), earlier: None, observed: None };
+        let observed = self.observed();
+        let options = Options { zone, rendered: now(), earlier: None, observed };
         let kept = bottles::keep(&self.config.paths, &self.id, session, options);
         let last = kept.map_err(in_full)?.last();
         let layout = session.layout();
@@ -134,6 +137,15 @@ impl Alone {
         let wish = Wish { boundary, length: loaded.bytes, parent, ..self.wish(cause) };
         deliver::print(&self.config.paths, store, &last, &Recap::of_session(&layout), &wish)
             .map_err(in_full)
+    }
+
+    /// What claude-mem knows of the session, if that can be told at once.
+    fn observed(&self) -> Option<Arc<Observed>> {
+        if self.config.observations == Observations::Derived {
+            return None;
+        }
+        let mut source = ClaudeMem::new(self.config.claude_mem.clone(), BUSY);
+        source.observed(self.id.as_str()).ok().flatten().map(Arc::new)
     }
 
     fn print_gone(&self, store: Option<&Store>) -> Result<Option<Printed>, String> {
