@@ -10,6 +10,7 @@
 //!   asks.
 
 pub mod delivery;
+pub mod drain;
 pub mod event;
 mod flows;
 pub mod hook;

@@ -221,6 +221,17 @@ fn rows_deleted() {
 }
 
 #[test]
+fn no_query_walks_a_table() {
+    for version in VERSIONS {
+        let mut case = Case::new(version);
+        let plans = case.source.plans().unwrap();
+        assert!(plans.len() >= 8, "{plans:#?}");
+        let walks: Vec<_> = plans.iter().filter(|step| step.contains(": SCAN")).collect();
+        assert!(walks.is_empty(), "{walks:#?}");
+    }
+}
+
+#[test]
 fn on_a_server() {
     let mut case = Case::new(VERSIONS[1]);
     let settings = case.sandbox.path(".claude-mem/settings.json");
