@@ -290,8 +290,8 @@ impl<K> Engine<K> {
                     self.requests.insert(id, Open { wait: Wait::Hot, ..open });
                     self.answer_synced(now, effects);
                 }
-                Request::Seal { session, timeout } => {
-                    self.seal(id, session, timeout, true, now, effects);
+                request @ (Request::Seal { .. } | Request::Drain { .. }) => {
+                    self.seal(id, request, true, now, effects);
                 }
                 request => self.of_session(id, request, true, effects),
             }
@@ -317,8 +317,8 @@ impl<K> Engine<K> {
                 effects.push(Effect::Reply(id, Reply::Sessions(self.all_sessions(now))));
             }
             Request::Hook(event) => self.hook(id, *event, now, effects),
-            Request::Seal { session, timeout } => {
-                self.seal(id, session, timeout, false, now, effects);
+            request @ (Request::Seal { .. } | Request::Drain { .. }) => {
+                self.seal(id, request, false, now, effects);
             }
             Request::Shutdown {} => {
                 self.stopping = true;
@@ -345,6 +345,7 @@ impl<K> Engine<K> {
             Request::Status { .. }
             | Request::Sessions {}
             | Request::Seal { .. }
+            | Request::Drain { .. }
             | Request::Hook(_)
             | Request::Shutdown {} => return,
         };

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::{
     Limits,
+    drain::Coverage,
     hook::{PrintReply, SealReply},
     request::{BottleStatus, Facts, Reply, Request, Served, WatchStatus},
 };
@@ -134,6 +135,8 @@ pub enum Errand {
     Nothing,
     /// Say whether this holds.
     Look(Barrier),
+    /// Say what the bottle covers.
+    Cover,
     /// Record the seal.
     Seal {
         /// What asked for it.
@@ -171,6 +174,8 @@ pub enum Outcome {
     Nothing,
     /// Whether the barrier holds.
     Looked(Held),
+    /// What the bottle covers.
+    Covered(Coverage),
     /// The bottle that was sealed.
     Sealed(SealReply),
     /// Whether the sessions are linked.

@@ -105,28 +105,37 @@ impl<K> Engine<K> {
         self.unasked(Flow::new(session.clone(), aim, barrier, now, PATIENCE));
     }
 
-    /// A command asks for a seal. A session that nobody has seen may be new: all files are looked
-    /// at, once.
+    /// A command asks for a seal or a drain. A session that nobody has seen may be new: all files are
+    /// looked at, once.
     pub(super) fn seal(
         &mut self,
         id: RequestId,
-        session: String,
-        timeout: Option<u64>,
+        request: Request,
         looked: bool,
         now: Moment,
         effects: &mut Vec<Effect<K>>,
     ) {
-        match self.find(&session) {
+        let (name, aim, drains) = match &request {
+            Request::Seal { session, timeout } => {
+                let aim = Aim::Seal { cause: "command".to_owned() };
+                (session, aim, timeout.map(Some))
+            }
+            Request::Drain { session, timeout_ms } => (session, Aim::Drain, Some(*timeout_ms)),
+            _ => return,
+        };
+        match self.find(name) {
             Ok(session) => {
                 let announced =
                     self.change(&session, |tracked| tracked.announced.clone()).flatten();
-                let aim = Aim::Seal { cause: "command".to_owned() };
-                let barrier = Barrier::Prompt(announced);
-                self.flows.insert(id, Flow::new(session, aim, barrier, now, PATIENCE));
+                let flow = Flow::new(session, aim, Barrier::Prompt(announced), now, PATIENCE);
+                let flow = match drains {
+                    Some(timeout) => flow.draining(timeout),
+                    None => flow,
+                };
+                self.flows.insert(id, flow);
             }
             Err(_) if !looked => {
                 let wait = Wait::Resync(self.resync(effects));
-                let request = Request::Seal { session, timeout };
                 self.requests.insert(id, Open { request, wait });
             }
             Err(why) => effects.push(Effect::Reply(id, Reply::Error(why))),
@@ -183,6 +192,13 @@ impl<K> Engine<K> {
             flow.looked(held, length, now);
             return;
         }
+        if let Outcome::Covered(coverage) = outcome {
+            if let Some(reply) = flow.covered(coverage, now) {
+                self.flows.remove(&id);
+                effects.push(Effect::Reply(id, Reply::Drain(reply)));
+            }
+            return;
+        }
         let Some(flow) = self.flows.remove(&id) else { return };
         if let Some(turn) = flow.turn() {
             self.change(&flow.session, |tracked| tracked.turn = Some(turn));
@@ -193,7 +209,9 @@ impl<K> Engine<K> {
             Outcome::Unknown => Reply::Unknown,
             Outcome::Allowed(linked) => Reply::Allowed(linked),
             Outcome::Failed(why) => Reply::Error(why),
-            Outcome::Nothing | Outcome::Looked(_) => Reply::Seal(SealReply::default()),
+            Outcome::Nothing | Outcome::Looked(_) | Outcome::Covered(_) => {
+                Reply::Seal(SealReply::default())
+            }
         };
         if id < UNASKED {
             effects.push(Effect::Reply(id, reply));

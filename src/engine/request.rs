@@ -5,7 +5,10 @@
 //! says so, whatever else it sent.
 use serde::{Deserialize, Serialize};
 
-use super::hook::{HookEvent, PrintReply, SealReply};
+use super::{
+    drain::DrainReply,
+    hook::{HookEvent, PrintReply, SealReply},
+};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
@@ -44,6 +47,14 @@ pub enum Request {
         #[serde(default)]
         timeout: Option<u64>,
     },
+    /// Write the bottle until it covers all tool traffic, nothing moves any more, or time is over.
+    Drain {
+        /// Id or unique prefix.
+        session: String,
+        /// How long it may wait, in milliseconds; at most a minute, 20 s where nothing is said.
+        #[serde(default)]
+        timeout_ms: Option<u64>,
+    },
     /// What a hook tells.
     Hook(Box<HookEvent>),
     /// Put the bottle into the archive; it is rendered again after new words only.
@@ -72,6 +83,8 @@ pub enum Reply {
     Session(Box<SessionStatus>),
     /// To [`Request::Seal`].
     Seal(SealReply),
+    /// To [`Request::Drain`].
+    Drain(DrainReply),
     /// To [`Request::Hook`]: what it is to print, if anything.
     Print(Option<PrintReply>),
     /// To a [`Request::Hook`] that may print: neither transcript nor bottle is there, where the

@@ -5,10 +5,16 @@
 //! step is one job of the worker; between them the flow waits for a moment, and nobody else waits
 //! for it.
 //!
+//! A flow that drains writes the bottle until all tool traffic is covered before it does its work; see
+//! [`drain`](super::drain).
+//!
 //! Invariant: a flow ends after its deadline at the latest with the next job, and does its work also
 //! where the barrier never came: the bottle is made from what is there, and says so.
 
-use super::event::{Errand, RequestId};
+use super::{
+    drain::{Coverage, Drain, DrainReply, TICK},
+    event::{Errand, RequestId},
+};
 use crate::{
     paths::SessionId,
     session::flush::{Barrier, Held},
@@ -26,6 +32,8 @@ pub(super) const QUIET: i64 = 200;
 pub(super) enum Aim {
     /// Write the bottle and record the seal.
     Seal { cause: String },
+    /// Write the bottle until it covers all tool traffic, or that makes no sense any more.
+    Drain,
     /// Print the pointer.
     Print { token: String },
     /// Print the pointer if one is due.
@@ -47,6 +55,8 @@ pub(super) struct Flow {
     /// The length of the transcript at the last look, and when it was first seen.
     length: Option<(u64, Moment)>,
     held: Held,
+    /// It waits until tool traffic is covered before it does what it is for.
+    drain: Option<Drain>,
     step: Step,
 }
 
@@ -54,6 +64,8 @@ pub(super) struct Flow {
 enum Step {
     /// Look at the transcript, at this time.
     Look(Moment),
+    /// Write the bottle and look at what it covers, at this time.
+    Cover(Moment),
     /// Do what the flow is for.
     Finish,
     /// A job is under way.
@@ -72,15 +84,25 @@ impl Flow {
         let step = if barrier == Barrier::Nothing { Step::Finish } else { Step::Look(now) };
         let held = Held { holds: barrier == Barrier::Nothing, turn: None };
         let deadline = Moment(now.0.saturating_add(patience));
-        Self { session, aim, barrier, began: now, deadline, length: None, held, step }
+        Self { session, aim, barrier, began: now, deadline, length: None, held, drain: None, step }
+    }
+
+    /// The same, which then waits this long, in milliseconds, until tool traffic is covered.
+    pub(super) fn draining(mut self, timeout: Option<u64>) -> Self {
+        self.drain = Some(Drain::new(self.began, timeout));
+        if self.step == Step::Finish {
+            self.step = Step::Cover(self.began);
+        }
+        self
     }
 
     /// What is to be done now, if anything; it counts as begun.
     pub(super) fn wants(&self, now: Moment) -> Option<Errand> {
         match self.step {
             Step::Look(at) if at <= now => Some(Errand::Look(self.barrier.clone())),
+            Step::Cover(at) if at <= now => Some(Errand::Cover),
             Step::Finish => Some(self.errand()),
-            Step::Look(_) | Step::Busy => None,
+            Step::Look(_) | Step::Cover(_) | Step::Busy => None,
         }
     }
 
@@ -92,7 +114,7 @@ impl Flow {
             Aim::Due { token, resumed, always } => {
                 Errand::Due { token: token.clone(), resumed: *resumed, always: *always }
             }
-            Aim::Turn => Errand::Nothing,
+            Aim::Drain | Aim::Turn => Errand::Nothing,
             Aim::Linked { parent } => Errand::Linked { parent: parent.clone() },
         }
     }
@@ -105,7 +127,7 @@ impl Flow {
     /// When it wants to look again.
     pub(super) fn due(&self) -> Option<Moment> {
         match self.step {
-            Step::Look(at) => Some(at),
+            Step::Look(at) | Step::Cover(at) => Some(at),
             Step::Finish => Some(Moment(0)),
             Step::Busy => None,
         }
@@ -121,10 +143,32 @@ impl Flow {
         self.length = Some((length, since));
         let is_quiet = now.0.saturating_sub(since.0) >= QUIET;
         self.step = if held.holds || is_quiet || now >= self.deadline {
-            Step::Finish
+            if self.drain.is_some() { Step::Cover(now) } else { Step::Finish }
         } else {
             Step::Look(Moment(now.0.saturating_add(PAUSE).min(self.deadline.0)))
         };
+    }
+
+    /// The bottle was written: what it covers. The answer of a flow that only waited for that, once
+    /// it has ended.
+    pub(super) fn covered(&mut self, coverage: Coverage, now: Moment) -> Option<DrainReply> {
+        let Some(drain) = &mut self.drain else {
+            self.step = Step::Finish;
+            return None;
+        };
+        let Some(verdict) = drain.look(coverage, now) else {
+            self.step = Step::Cover(drain.due(now));
+            return None;
+        };
+        self.step = Step::Finish;
+        (self.aim == Aim::Drain).then_some(DrainReply { pending: coverage.pending, verdict })
+    }
+
+    /// Something has changed that may cover tool traffic.
+    pub(super) fn wake(&mut self, now: Moment) {
+        if let Step::Cover(at) = &mut self.step {
+            *at = (*at).min(now);
+        }
     }
 
     /// Bytes before the last words of the turn that has ended.
@@ -138,6 +182,12 @@ impl Flow {
         self.began = Moment(self.began.0 - late);
         self.deadline = Moment(self.deadline.0 - late);
         self.length = self.length.map(|(length, since)| (length, since.min(now)));
+        if let Some(drain) = &mut self.drain {
+            drain.clock_set_back(late);
+        }
+        if let Step::Cover(at) = self.step {
+            self.step = Step::Cover(at.min(Moment(now.0.saturating_add(TICK))));
+        }
         if let Step::Look(at) = self.step {
             self.step = Step::Look(at.min(Moment(now.0.saturating_add(PAUSE))));
         }
@@ -145,7 +195,7 @@ impl Flow {
 
     /// Its answer matters only while somebody waits for it.
     pub(super) fn is_print(&self) -> bool {
-        matches!(self.aim, Aim::Print { .. } | Aim::Due { .. })
+        matches!(self.aim, Aim::Print { .. } | Aim::Due { .. } | Aim::Drain)
     }
 }
 

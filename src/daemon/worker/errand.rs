@@ -6,6 +6,7 @@ use crate::{
     daemon::now,
     deliver::{self, DeliverError, Printed, Wish},
     engine::{
+        drain::Coverage,
         event::{Errand, Outcome, Read, Wrote},
         hook::SealReply,
     },
@@ -34,6 +35,7 @@ impl Tools {
                 let held = scene.kept.map(|kept| kept.now().0.holds(&barrier));
                 Outcome::Looked(held.unwrap_or_default())
             }
+            Errand::Cover => Outcome::Covered(coverage(scene)),
             Errand::Linked { parent } => {
                 let arrivals = scene.kept.map(|kept| kept.session().proof().arrivals());
                 let mut arrivals = arrivals.unwrap_or_default().iter();
@@ -171,6 +173,21 @@ impl Tools {
             Some(Err(error)) => Err(in_full(&error)),
             Some(Ok(None)) | None => Ok(None),
         }
+    }
+}
+
+/// What the bottle that was written covers. Where there is none nothing is waited for.
+fn coverage(scene: &Scene<'_>) -> Coverage {
+    let (Some(Ok(wrote)), Some(kept)) = (scene.written, scene.kept) else {
+        return Coverage::default();
+    };
+    let calls = kept.session().ledger();
+    let rows = kept.rows.observed.iter().flat_map(|observed| &observed.observations);
+    let sum = rows.clone().fold(0_u64, |sum, row| sum.wrapping_add(row.id.cast_unsigned()));
+    Coverage {
+        pending: wrote.pending,
+        ended: (calls.calls().len() - calls.running()) as u64,
+        rows: (rows.count() as u64, sum),
     }
 }
 

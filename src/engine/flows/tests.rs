@@ -2,6 +2,7 @@
 use super::*;
 use crate::{
     engine::{
+        drain::{Coverage, DrainReply, QUIET, Verdict},
         event::Event,
         hook::PrintReply,
         tests::bench::{Bench, id, seen},
@@ -179,4 +180,85 @@ fn a_forgotten_session_says_nothing() {
     bench.send(hook("a", HookKind::Compacted {}));
     assert_eq!(bench.replies, [print(None)]);
     assert!(bench.jobs.is_empty());
+}
+
+fn drain(timeout_ms: Option<u64>) -> Event<u32> {
+    Event::Request(7, Request::Drain { session: "a".to_owned(), timeout_ms })
+}
+
+/// Lets time pass as the engine wants it, and the worker work, until somebody is answered.
+fn until_answered(bench: &mut Bench) -> i64 {
+    let began = bench.now;
+    while bench.replies.is_empty() {
+        bench.work();
+        if bench.replies.is_empty() {
+            bench.now = bench.engine.next_wake().expect("something is due").0.max(bench.now);
+            bench.send(Event::Tick);
+        }
+    }
+    bench.now - began
+}
+
+#[test]
+fn a_drain_ends_when_all_is_covered() {
+    let mut bench = bench();
+    bench.send(drain(None));
+    assert_eq!(until_answered(&mut bench), 0);
+    let reply = DrainReply { pending: 0, verdict: Verdict::Covered };
+    assert_eq!(bench.replies, [(7, Reply::Drain(reply))]);
+}
+
+#[test]
+fn a_drain_of_a_stuck_source_ends_after_a_quiet_while_or_at_its_deadline() {
+    for (timeout, expected, verdict) in
+        [(None, QUIET, Verdict::Quiet), (Some(700), 700, Verdict::TimedOut)]
+    {
+        let mut bench = bench();
+        bench.coverage = Coverage { pending: 2, ended: 2, rows: (0, 0) };
+        bench.send(drain(timeout));
+        assert_eq!(until_answered(&mut bench), expected);
+        let reply = DrainReply { pending: 2, verdict };
+        assert_eq!(bench.replies, [(7, Reply::Drain(reply))]);
+    }
+}
+
+#[test]
+fn a_change_wakes_a_drain_and_a_seal_that_waits() {
+    for seal in [false, true] {
+        let mut bench = bench();
+        bench.coverage = Coverage { pending: 1, ended: 1, rows: (0, 0) };
+        let request = Request::Seal { session: "a".to_owned(), timeout: Some(20_000) };
+        bench.send(if seal { Event::Request(7, request) } else { drain(None) });
+        bench.work();
+        assert!(bench.replies.is_empty());
+        bench.now += 10;
+        bench.coverage = Coverage { pending: 0, ended: 1, rows: (1, 5) };
+        bench.send(Event::Observed(vec![id("b")]));
+        assert_eq!(bench.work(), []);
+        bench.send(Event::Observed(vec![id("a")]));
+        bench.work();
+        let answered = matches!(&bench.replies[..], [(7, Reply::Drain(_) | Reply::Seal(_))]);
+        assert!(answered, "{:?}", bench.replies);
+        assert_eq!(matches!(&bench.replies[0].1, Reply::Seal(_)), seal);
+    }
+}
+
+#[test]
+fn a_seal_without_a_timeout_only_checks() {
+    let mut bench = bench();
+    bench.coverage = Coverage { pending: 1, ended: 1, rows: (0, 0) };
+    let request = Request::Seal { session: "a".to_owned(), timeout: None };
+    bench.send(Event::Request(7, request));
+    assert_eq!(until_answered(&mut bench), 0);
+    assert!(!bench.errands.contains(&Errand::Cover));
+}
+
+#[test]
+fn a_drain_that_nobody_waits_for_any_more_ends() {
+    let mut bench = bench();
+    bench.coverage = Coverage { pending: 1, ended: 1, rows: (0, 0) };
+    bench.send(drain(None));
+    bench.work();
+    bench.send(Event::HungUp(7));
+    assert_eq!(bench.engine.next_wake(), None);
 }

@@ -2,6 +2,7 @@
 use crate::{
     engine::{
         Engine, Limits, Settings,
+        drain::Coverage,
         event::{
             Done, Effect, Errand, Event, FileSeen, Job, Outcome, Read, RequestId, Task,
             TriggerFile, Wrote,
@@ -50,6 +51,8 @@ pub(in crate::engine) struct Bench {
     pub(in crate::engine) observed: Vec<Vec<SessionId>>,
     /// What the worker finds when it looks whether a barrier holds.
     pub(in crate::engine) held: Held,
+    /// What it finds a bottle to cover.
+    pub(in crate::engine) coverage: Coverage,
     /// What it was sent on errands for.
     pub(in crate::engine) errands: Vec<Errand>,
 }
@@ -64,6 +67,7 @@ impl Bench {
             other: Vec::new(),
             observed: Vec::new(),
             held: Held { holds: true, turn: None },
+            coverage: Coverage::default(),
             errands: Vec::new(),
         }
     }
@@ -109,6 +113,7 @@ impl Bench {
         match errand {
             Errand::Nothing => Outcome::Nothing,
             Errand::Look(_) => Outcome::Looked(self.held),
+            Errand::Cover => Outcome::Covered(self.coverage),
             Errand::Linked { .. } => Outcome::Allowed(true),
             Errand::Seal { held, .. } => {
                 Outcome::Sealed(SealReply { sealed: true, held, ..SealReply::default() })

@@ -190,3 +190,29 @@ fn a_session_that_is_hot_when_the_service_starts_is_brought_up_to_date() {
     case.service.start();
     case.says("] meanwhile\n", true);
 }
+
+#[test]
+fn row_02_a_seal_and_a_drain_wait_for_what_is_pending() {
+    let case = Case::new();
+    case.says("2 tool calls, 2 pending", true);
+    // Nothing comes: after a quiet while.
+    let reply = case.service.ask(&json!({"drain": {"session": ID}}));
+    assert_eq!(reply, json!({"drain": {"pending": 2, "verdict": "quiet"}}));
+    // A seal without a timeout only checks.
+    let reply = case.service.ask(&json!({"seal": {"session": ID}}));
+    assert_eq!(reply["seal"]["gap"], 2, "{reply}");
+    // The row comes while the seal waits.
+    let reply = std::thread::scope(|scope| {
+        let service = &case.service;
+        let seal = json!({"seal": {"session": ID, "timeout": 20_000}});
+        let sealed = scope.spawn(move || service.ask(&seal));
+        case.add(ID, 600, "all of it");
+        sealed.join().unwrap()
+    });
+    assert_eq!(reply["seal"]["gap"], 0, "{reply}");
+    assert_eq!(reply["seal"]["mode"], "full (transcript + observations)");
+    let reply = case.service.ask(&json!({"drain": {"session": &ID[..4], "timeout_ms": 100}}));
+    assert_eq!(reply, json!({"drain": {"pending": 0, "verdict": "covered"}}));
+    let reply = case.service.ask(&json!({"drain": {"session": "nobody"}}));
+    assert!(reply["error"].is_string(), "{reply}");
+}
