@@ -9,6 +9,7 @@ use super::commands::is_host_only;
 use crate::{
     text::{
         envelope::{Envelope, envelopes},
+        line::normalise,
         mark::behind_pointers,
         privacy,
     },
@@ -68,10 +69,10 @@ pub(super) fn queued(raw: Option<Raw<'_>>) -> Label<'_> {
 
 /// Adds what a text in the person's place says.
 pub(super) fn user<'a>(text: Cow<'a, str>, label: &Label<'a>, opens: Opens, entry: &mut Entry<'a>) {
-    let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if says_nothing(&text) {
         return;
     }
+    let trimmed = text.trim();
     if let Some(behind) = behind_pointers(trimmed) {
         entry.dropped = Some(OURS);
         // A person who pasted a pointer may have gone on below it.
@@ -99,6 +100,12 @@ pub(super) fn user<'a>(text: Cow<'a, str>, label: &Label<'a>, opens: Opens, entr
     }
 }
 
+/// Nothing but white space, as it will be shown: a control character that counts as white space has a
+/// picture.
+fn says_nothing(text: &str) -> bool {
+    text.trim().is_empty() && normalise(text).trim().is_empty()
+}
+
 fn push<'a>(text: Cow<'a, str>, label: Label<'a>, opens: Opens, entry: &mut Entry<'a>) {
     let opens = if label == Label::None { opens } else { Opens::Nothing };
     entry.pieces.push(Piece::Prompt { text, label, opens });
@@ -124,7 +131,7 @@ pub(super) fn typed(text: Cow<'_, str>) -> Vec<(Cow<'_, str>, Label<'_>)> {
     }
     let cleaned = without_private(&text, &mut 0);
     let trimmed = cleaned.trim();
-    if trimmed.is_empty() || is_of_the_host(trimmed) || is_bare_host_command(trimmed) {
+    if says_nothing(&cleaned) || is_of_the_host(trimmed) || is_bare_host_command(trimmed) {
         return Vec::new();
     }
     let queued = |own: Own| {
