@@ -5,10 +5,10 @@
 //!
 //! Invariant: a pointer is given only once its copy is there, and of two that would print for one
 //! event one is given it. Refuses: to decide whether a pointer is due.
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use crate::{
-    bottle::read_back,
+    bottle::{Options, read_back},
     engine::{
         delivery::{self, Evidence, Print},
         hook::PrintReply,
@@ -18,13 +18,16 @@ use crate::{
         bottles::{self, Copied, Last},
         copies,
     },
-    observation::relative,
+    observation::{relative, rows::Observed},
     paths::{Paths, SessionId},
     pointer::{Place, Pointer, Recap, pointer},
     session::{Session, ledger::ToolCall, proof::Boundary},
     store::{Cause, Claim, Delivery, Store, StoreError},
     text::time::{Moment, Zone},
-    transcript::tool::{Status, ToolKind},
+    transcript::{
+        Host,
+        tool::{Status, ToolKind},
+    },
 };
 
 /// What is to be printed, and for whom.
@@ -131,7 +134,8 @@ pub fn print(
     Ok(Some(Printed { n, copy, pointer }))
 }
 
-/// Prints a pointer to a bottle whose transcript is gone; none where there is no bottle.
+/// Prints a pointer to a bottle whose transcript is gone: the one that is there, else one that is made
+/// of what an observation source keeps. None where there is neither.
 ///
 /// # Errors
 /// As [`print`].
@@ -139,7 +143,14 @@ pub fn print_gone(
     paths: &Paths,
     store: Option<&Store>,
     wish: &Wish<'_>,
+    observed: Option<Arc<Observed>>,
 ) -> Result<Option<Printed>, DeliverError> {
+    if observed.is_some() {
+        let options =
+            Options { zone: wish.zone.clone(), rendered: wish.now, earlier: None, observed };
+        // A bottle that was made from the transcript stays.
+        bottles::keep_reconstructed(paths, wish.id, Host::ClaudeCode, options)?;
+    }
     let Some((last, text)) = Last::of_file(paths, wish.id)? else { return Ok(None) };
     let items = read_back(&text).unwrap_or_default();
     print(paths, store, &last, &Recap::of_bottle(&items), wish)

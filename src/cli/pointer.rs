@@ -57,7 +57,16 @@ impl Pointer {
     pub(super) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let config = Config::load(environment)?;
         let report = match session::source(&self.session, &config, environment)? {
-            Source::Transcripts(target) => fresh(&session::read(&target)?, &config)?,
+            Source::Transcripts(target) => {
+                let loaded = session::read(&target)?;
+                let has_bottle = config.paths.bottle(&loaded.id).is_file();
+                // A transcript without a message is as good as none.
+                if loaded.session.message_counts() == (0, 0) && has_bottle {
+                    left(&loaded.id, &config)?
+                } else {
+                    fresh(&loaded, &config)?
+                }
+            }
             Source::Bottle(id) => left(&id, &config)?,
             Source::ClaudeMem(id) => {
                 session::refuse_forgotten(&config, &id, NOTHING)?;

@@ -76,7 +76,8 @@ impl Render {
             }
         };
         let options = options(&config, &loaded.id);
-        if loaded.session.message_counts() == (0, 0) && is_known(&options) {
+        let is_left = is_known(&options) || config.paths.bottle(&loaded.id).is_file();
+        if loaded.session.message_counts() == (0, 0) && is_left {
             let made = self.without_transcript(&loaded.id, &config, environment)?;
             return self.print(&made, &Report::new(&loaded, &made, started));
         }

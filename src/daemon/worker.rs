@@ -273,8 +273,8 @@ impl Tools {
         }
         let says_nothing =
             read.facts.as_ref().is_some_and(|facts| facts.user + facts.assistant == 0);
-        let has_bottle = self.paths.bottle(id).exists();
-        if self.is_forgotten(id) || (says_nothing && !has_bottle) {
+        // A bottle that is there has more.
+        if self.is_forgotten(id) || says_nothing {
             return None;
         }
         if !self.lock.is_ours() {

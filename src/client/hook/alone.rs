@@ -119,7 +119,14 @@ impl Alone {
         let loaded = self.load(files)?;
         let session = &loaded.session;
         let (user, assistant) = session.message_counts();
-        if self.is_out(session) || user + assistant <= self.archived(store) {
+        if self.is_out(session) || user + assistant < self.archived(store) {
+            return Ok(None);
+        }
+        if user + assistant == 0 {
+            // A transcript without a message is as good as none.
+            return self.print_gone(store);
+        }
+        if user + assistant == self.archived(store) {
             return Ok(None);
         }
         let (cause, boundary) = match self.due(&loaded, store)? {
@@ -153,7 +160,7 @@ impl Alone {
             return Ok(None);
         }
         let wish = Wish { is_gone: true, ..self.wish(self.cause()) };
-        deliver::print_gone(&self.config.paths, store, &wish).map_err(in_full)
+        deliver::print_gone(&self.config.paths, store, &wish, self.observed()).map_err(in_full)
     }
 
     fn cause(&self) -> Cause {

@@ -3,7 +3,7 @@
 //! Refuses: to print what was not written, and to answer with a bottle that is not there.
 use super::{Kept, Tools, in_full};
 use crate::{
-    daemon::now,
+    daemon::{now, observer::Rows},
     deliver::{self, DeliverError, Printed, Wish},
     engine::{
         drain::Coverage,
@@ -13,6 +13,7 @@ use crate::{
     files::bottles::Last,
     paths::SessionId,
     pointer::Recap,
+    session::Session,
     sources::transcripts::born,
     store::{Cause, Seal, Store},
     text::time::Moment,
@@ -108,7 +109,7 @@ impl Tools {
             now: now(),
             zone,
             parent: session.and_then(|session| deliver::parent(&self.paths, scene.id, session)),
-            is_gone: scene.files.is_empty(),
+            is_gone: scene.files.is_empty() || session.is_some_and(says_nothing),
             is_hook: false,
         }
     }
@@ -117,6 +118,7 @@ impl Tools {
     fn print(&self, scene: &Scene<'_>, wish: &Wish<'_>) -> Result<Option<Printed>, String> {
         scene.read.as_ref().map_err(String::clone)?;
         let printed = match (scene.written, scene.kept) {
+            (_, Some(kept)) if self.rules.excludes(kept.session()) => Ok(None),
             _ if wish.is_gone => self.print_gone(wish),
             (Some(Ok(_)), Some(kept)) => self.print_kept(kept, wish),
             (Some(Err(why)), _) => return Err(why.clone()),
@@ -145,9 +147,11 @@ impl Tools {
     }
 
     fn print_gone(&self, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
+        let mut rows = Rows::default();
+        self.observer.look(wish.id, &mut rows);
         let database = self.database.lock().ok();
         let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
-        deliver::print_gone(&self.paths, store, wish)
+        deliver::print_gone(&self.paths, store, wish, rows.observed)
     }
 
     fn print_due(
@@ -189,6 +193,11 @@ fn coverage(scene: &Scene<'_>) -> Coverage {
         ended: (calls.calls().len() - calls.running()) as u64,
         rows: (rows.count() as u64, sum),
     }
+}
+
+/// A transcript without a message is as good as none.
+fn says_nothing(session: &Session) -> bool {
+    session.message_counts() == (0, 0)
 }
 
 fn printed(result: Result<Option<Printed>, String>) -> Outcome {

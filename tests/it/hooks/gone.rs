@@ -56,6 +56,26 @@ fn a_transcript_that_was_deleted_after_the_seal() {
     }
 }
 
+/// Without a single message a transcript is as good as none: the bottle has more, and stays.
+#[test]
+fn a_transcript_that_was_emptied_after_the_seal() {
+    for up in [true, false] {
+        let (service, talk) = with_sealed(up);
+        let bottle = service.bottle("aa").unwrap();
+        talk.transcript.rewrite("{\"type\":\"mode\",\"mode\":\"normal\"}\n");
+        let pointer = call(&service, &talk.compacted()).pointer();
+        let pointer = pointer.unwrap_or_else(|| panic!("{up} {}", log(&service)));
+        assert!(pointer.text.contains("Transcript gone"), "{}", pointer.text);
+        assert_eq!(pointer.copy(), bottle);
+        for arguments in [&["pointer", "aa"][..], &["render", "aa"]] {
+            let output = service.command().args(arguments).output().unwrap();
+            let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert!(said.to_lowercase().contains("transcript gone"), "{said}");
+        }
+        assert_eq!((service.bottle("aa").unwrap(), service.archive().len()), (bottle, 0));
+    }
+}
+
 #[test]
 fn a_session_that_is_resumed_without_its_transcript() {
     for up in [true, false] {
