@@ -8,6 +8,7 @@ mod faults;
 mod gone;
 mod outages;
 mod payloads;
+mod permission;
 mod private;
 mod seals;
 mod servers;

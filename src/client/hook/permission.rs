@@ -1,8 +1,8 @@
 //! May the agent read this file? Only its own bottle, its copies, and those of a linked parent.
 //!
-//! The file is looked at as the agent named it: an absolute path whose folder is, links resolved,
-//! the folder of bottles, and whose name is a bottle's. Refuses everything else by saying nothing:
-//! then the host asks the person.
+//! The file must be named as a pointer names it, or with the links of the state folder resolved, and
+//! must be a plain file there: a way through other links or `..` may lead elsewhere by the time
+//! that the host reads. Refuses everything else by saying nothing: then the host asks the person.
 use std::{
     fs,
     path::Path,
@@ -51,16 +51,16 @@ fn owner(config: &Config, file: &Path) -> Option<SessionId> {
         None => (name, None),
     };
     let id: SessionId = id.parse().ok()?;
-    if !file.is_absolute() {
-        return None;
-    }
-    let bottles = fs::canonicalize(&config.paths.bottles).ok()?;
-    let real = fs::canonicalize(file).ok()?;
+    let bottles = &config.paths.bottles;
+    let real = fs::canonicalize(bottles).ok()?;
     let expected = match copy {
-        Some(n) => bottles.join(format!("{id}@{n}.md")),
-        None => bottles.join(format!("{id}.md")),
+        Some(n) => real.join(format!("{id}@{n}.md")),
+        None => real.join(format!("{id}.md")),
     };
-    (real == expected).then_some(id)
+    let is_named = expected.file_name() == file.file_name()
+        && file.parent().is_some_and(|folder| folder == bottles || folder == real);
+    let is_plain = || fs::symlink_metadata(&expected).is_ok_and(|data| data.is_file());
+    (is_named && is_plain()).then_some(id)
 }
 
 #[cfg(test)]
@@ -100,11 +100,17 @@ mod tests {
         symlink(&secret, bottles.join("l.md")).unwrap();
         symlink(&config.paths.home, home.join("link")).unwrap();
         let owner = |file: &Path| owner(&config, file).map(|id| id.to_string());
-        for name in ["a.md", "a@2.md", "../bottles/a.md", "archive/../a.md"] {
+        for name in ["a.md", "a@2.md"] {
             assert_eq!(owner(&bottles.join(name)).as_deref(), Some("a"), "{name}");
         }
-        assert_eq!(owner(&home.join("link/bottles/a.md")).as_deref(), Some("a"));
+        for way in ["link/bottles/a.md", "state/../state/bottles/a.md"] {
+            assert_eq!(owner(&home.join(way)), None, "{way}");
+        }
         for name in [
+            "../bottles/a.md",
+            "archive/../a.md",
+            "a@+2.md",
+            "a@02.md",
             "a@x.md",
             "a.txt",
             "archive/1-a.md",
@@ -115,6 +121,13 @@ mod tests {
             "a.md/../../../secret.md",
         ] {
             assert_eq!(owner(&bottles.join(name)), None, "{name}");
+        }
+        // The state folder itself may be a link.
+        let mut linked = config.clone();
+        linked.paths = crate::paths::Paths::new(home.join("link"));
+        for folder in [home.join("link"), fs::canonicalize(&config.paths.home).unwrap()] {
+            let file = folder.join("bottles/a.md");
+            assert!(super::owner(&linked, &file).is_some(), "{}", file.display());
         }
         assert_eq!(owner(Path::new("a.md")), None);
         assert_eq!(owner(&secret), None);
