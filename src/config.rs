@@ -64,6 +64,8 @@ pub struct Environment {
 pub struct Overrides {
     /// `ENDLESS_DISABLE`.
     pub disable: Option<OsString>,
+    /// `CLAUDE_MEM_ENDLESS_MODE_ENABLED`, claude-mem's own switch: only `false` says anything.
+    pub claude_mem: Option<OsString>,
     /// `ENDLESS_ROOTS`.
     pub roots: Option<OsString>,
     /// `ENDLESS_ZONE`.
@@ -101,6 +103,7 @@ impl Environment {
             zone: Zone::found_by(TimeZone::system),
             overrides: Overrides {
                 disable: text("ENDLESS_DISABLE"),
+                claude_mem: text("CLAUDE_MEM_ENDLESS_MODE_ENABLED"),
                 roots: text("ENDLESS_ROOTS"),
                 zone: text("ENDLESS_ZONE"),
                 memory_mb: text("ENDLESS_MEMORY_MB"),
@@ -186,6 +189,8 @@ pub struct Config {
     pub claude_mem: ClaudeMemPlace,
     /// Where a service manager waits to hear that the service is ready.
     pub notify_socket: Option<OsString>,
+    /// There is a file that this knows nothing of, and it seems to keep sessions out.
+    pub may_keep_out: bool,
     excluded: Excluded,
     all: Arc<effective::All>,
 }
@@ -300,10 +305,16 @@ impl Config {
         Self::resolve(environment, paths, settings)
     }
 
-    /// What would hold if there were no file and no variable but the folders'.
+    /// What would hold if there were no file, and no variable but the folders' and those that switch
+    /// off.
     pub fn without_file(environment: &Environment) -> Result<Self, ConfigError> {
-        let environment = Environment { overrides: Overrides::default(), ..environment.clone() };
-        Self::resolve(&environment, paths(&environment)?, Settings::default())
+        let Overrides { disable, claude_mem, roots, .. } = environment.overrides.clone();
+        let disable = disable.filter(|word| effective::is_switch(word));
+        let overrides = Overrides { disable, claude_mem, roots, ..Overrides::default() };
+        let environment = Environment { overrides, ..environment.clone() };
+        let config = Self::resolve(&environment, paths(&environment)?, Settings::default())?;
+        let may_keep_out = read(&config.paths.config).map_or(true, |text| keeps_out(&text));
+        Ok(Self { may_keep_out, ..config })
     }
 
     fn resolve(
@@ -328,6 +339,7 @@ impl Config {
             claude_mem: environment.claude_mem(),
             notify_socket: environment.notify_socket.clone(),
             excluded: Excluded::new(&all.exclude.value),
+            may_keep_out: false,
             all: Arc::new(all),
         })
     }
@@ -369,6 +381,12 @@ fn read(path: &Path) -> Result<String, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         read => read.map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source }),
     }
+}
+
+/// Whether the text of a configuration, understood or not, seems to keep sessions out.
+fn keeps_out(text: &str) -> bool {
+    let keys = ["exclude", "enabled"];
+    text.lines().any(|line| keys.iter().any(|key| line.trim_start().starts_with(key)))
 }
 
 /// The zone of this name.

@@ -385,6 +385,7 @@ mod tests {
         environment.claude_mem_data_dir = Some("~/mem".into());
         environment.overrides = Overrides {
             disable: Some("1".into()),
+            claude_mem: Some("false".into()),
             roots: Some("/a:b".into()),
             zone: Some("Etc/GMT-2".into()),
             memory_mb: Some("64".into()),

@@ -32,7 +32,9 @@ Environment, outweighing the file:
   ENDLESS_DISABLE      1: keep no sessions
   ENDLESS_ROOTS        folders of hosts, separated by `:`
   ENDLESS_ZONE         the time zone of bottles and lists
-  ENDLESS_MEMORY_MB    MiB of words that may stay in memory";
+  ENDLESS_MEMORY_MB    MiB of words that may stay in memory
+  CLAUDE_MEM_ENDLESS_MODE_ENABLED
+                       false: keep no sessions; claude-mem's own switch";
 
 #[derive(Debug, Serialize)]
 struct Report<'a> {

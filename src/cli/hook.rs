@@ -31,18 +31,21 @@ impl Hook {
 
 /// Answers an event. Never fails.
 pub(super) fn run(environment: &Environment) {
-    let config = match Config::load(environment) {
-        Ok(config) => config,
-        Err(error) => {
-            // A spoilt file is no reason to lose a conversation.
-            let Ok(config) = Config::without_file(environment) else { return };
-            log::write(&config.paths, "configuration", &error.to_string());
-            config
-        }
+    let loaded = Config::load(environment);
+    // A spoilt file is no reason to lose a conversation.
+    let (config, trouble) = match loaded {
+        Ok(config) => (config, None),
+        Err(error) => match Config::without_file(environment) {
+            Ok(config) => (config, Some(error.to_string())),
+            Err(_) => return,
+        },
     };
-    fail_quietly(config.paths.clone());
     if !config.enabled {
         return;
+    }
+    fail_quietly(config.paths.clone());
+    if let Some(trouble) = trouble {
+        log::write(&config.paths, "configuration", &trouble);
     }
     let read = stdin::read(std::io::stdin(), stdin::PATIENCE);
     let payload = read.map_err(|error| error.to_string());

@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 use toml::Value as Toml;
 
 use super::{
-    ConfigError, Environment, Observations, Origin, Resume, Value, default_roots, path_list,
+    ConfigError, Environment, Observations, Origin, Overrides, Resume, Value, default_roots,
+    path_list,
     settings::{MEMORY_MB, Settings, out_of_range},
     zone,
 };
@@ -63,7 +64,7 @@ impl All {
             None => number(file.memory_mb, 256),
         };
         Ok(Self {
-            enabled: enabled(variables.disable.as_deref(), file.enabled)?,
+            enabled: enabled(variables, file.enabled)?,
             roots,
             exclude: file.exclude.unwrap_or(Value::default(Vec::new())),
             zone,
@@ -112,18 +113,32 @@ fn effective<T>(
     Effective { key, value: shown(&value.value), origin: value.origin.clone() }
 }
 
-/// The variable can only switch off.
-fn enabled(disable: Option<&OsStr>, file: Option<Value<bool>>) -> Result<Value<bool>, ConfigError> {
+/// The variables can only switch off. claude-mem's has values of its own, of which one is known.
+fn enabled(variables: &Overrides, file: Option<Value<bool>>) -> Result<Value<bool>, ConfigError> {
     const NAME: &str = "ENDLESS_DISABLE";
-    let file = file.unwrap_or(Value::default(true));
-    let Some(disable) = disable else { return Ok(file) };
-    let switch = |word: &str| match word {
+    const CLAUDE_MEM: &str = "CLAUDE_MEM_ENDLESS_MODE_ENABLED";
+    if let Some(disable) = &variables.disable
+        && variable(NAME, disable, switch)?.value
+    {
+        return Ok(Value::of(NAME, false));
+    }
+    if variables.claude_mem.as_deref() == Some(OsStr::new("false")) {
+        return Ok(Value::of(CLAUDE_MEM, false));
+    }
+    Ok(file.unwrap_or(Value::default(true)))
+}
+
+fn switch(word: &str) -> Result<bool, String> {
+    match word {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),
         word => Err(format!("it is `{word}`; write 1 or 0")),
-    };
-    let off = variable(NAME, disable, switch)?;
-    Ok(if off.value { Value::of(NAME, false) } else { file })
+    }
+}
+
+/// Whether a switch of the environment is understood.
+pub(super) fn is_switch(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| switch(word).is_ok())
 }
 
 fn memory(number: &str) -> Result<u32, String> {

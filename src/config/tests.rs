@@ -140,6 +140,7 @@ fn variables_outweigh_the_file() {
     let text = "roots = ['/r']\nzone = 'Etc/GMT-2'\nmemory_mb = 99\n";
     let overrides = Overrides {
         disable: Some("1".into()),
+        claude_mem: None,
         roots: Some("/x::rel:~/y".into()),
         zone: Some("UTC".into()),
         memory_mb: Some("64".into()),
@@ -159,6 +160,14 @@ fn variables_outweigh_the_file() {
     let disable = |value: &str| Overrides { disable: Some(value.into()), ..Overrides::default() };
     assert!(with("", disable("0")).unwrap().enabled);
     assert!(!with("enabled = false", disable("0")).unwrap().enabled);
+    let claude_mem =
+        |value: &str| Overrides { claude_mem: Some(value.into()), ..Overrides::default() };
+    let off = with("enabled = true", claude_mem("false")).unwrap();
+    assert!(!off.enabled);
+    assert_eq!(off.origin("enabled").to_string(), "environment CLAUDE_MEM_ENDLESS_MODE_ENABLED");
+    for other in ["true", "0", "False", "off", "x"] {
+        assert!(with("", claude_mem(other)).unwrap().enabled, "{other}");
+    }
     let memory = Overrides { memory_mb: Some("lots".into()), ..Overrides::default() };
     let zone = Overrides { zone: Some("Mars".into()), ..Overrides::default() };
     for (overrides, expected) in [

@@ -12,6 +12,7 @@ mod permission;
 mod private;
 mod seals;
 mod servers;
+mod switches;
 mod talk;
 
 use std::{

@@ -67,6 +67,10 @@ impl Alone {
 
     /// Does it; the pointer to print, if any.
     pub(super) fn run(&self) -> Result<Option<PrintReply>, String> {
+        if self.config.may_keep_out {
+            // Only a service that understood the file before knows whom.
+            return Ok(None);
+        }
         let files = of_session(&self.config.roots, &self.id);
         if let HookKind::Cleared {} = self.event {
             return self.clear(files).map(|()| None);
