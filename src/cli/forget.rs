@@ -151,6 +151,7 @@ fn forget_here(paths: &Paths, id: &SessionId) -> Result<(), Failure> {
     files::prepare(paths)?;
     let mut store = Store::open_shared(&paths.database, BUSY)?;
     store.forget(id.as_str(), Moment(Timestamp::now().as_millisecond()))?;
+    store.forget_deliveries(id.as_str())?;
     if let Some((generation, _)) = store.owner()? {
         match store.remove_known_files_of(generation, id.as_str()) {
             // A service has just started; it reads the tombstones itself.

@@ -151,3 +151,25 @@ fn a_spoilt_configuration_that_may_keep_sessions_out_is_obeyed() {
         assert!(call(&service, &talk.compacted()).pointer().is_some(), "{config}");
     }
 }
+
+#[test]
+fn a_forgotten_session_is_left_alone() {
+    for up in [true, false] {
+        let mut service = Service::up();
+        let talk = Talk::with_turns(&service, "aa", 2);
+        settled(&service, &talk);
+        assert!(call(&service, &talk.compacted()).pointer().is_some());
+        if !up {
+            service.kill();
+        }
+        let output = service.command().args(["forget", "aa", "--yes"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        talk.missed_compaction();
+        for payload in events(&talk) {
+            let answer = call(&service, &payload);
+            assert!(answer.is_silent(), "{up} {answer:?}");
+        }
+        assert_eq!(service.sandbox.files("state/bottles").len(), 0, "{up}");
+        assert_eq!(prints(&service, "aa"), []);
+    }
+}
