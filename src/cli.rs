@@ -123,8 +123,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environm
         hook::run(environment);
         return Exit::Done;
     }
-    let result = match Cli::try_parse_from(arguments) {
+    let result = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli.command.run(environment),
+        // A host takes the status 2 of a hook for the wish to block what the person does.
+        Err(error) if arguments.get(1).is_some_and(|name| name == "hook") => {
+            explain(&error).map_err(Failure::harmless)
+        }
         Err(error) => explain(&error),
     };
     match result {

@@ -47,6 +47,11 @@ impl Failure {
         Self { exit, message: String::new() }
     }
 
+    /// It is said, and the program ends as if all were well.
+    pub(super) fn harmless(self) -> Self {
+        Self { exit: Exit::Done, ..self }
+    }
+
     /// What is wrong was printed already.
     pub(super) fn told() -> Self {
         Self { exit: Exit::Failed, message: String::new() }

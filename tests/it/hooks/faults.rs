@@ -260,3 +260,17 @@ fn the_log_is_bounded() {
     assert!(Hook::waiting(&service).given(b"no JSON").answer().is_silent());
     assert_eq!(prints(&service, "aa").len(), 0);
 }
+
+#[test]
+fn a_call_that_this_version_does_not_know_does_not_block_the_host() {
+    // The host takes status 2 of a hook for the wish to block.
+    let (service, talk) = home(false);
+    for arguments in [&["hook"][..], &["hook", "codex"], &["hook", "claude-code", "--new"]] {
+        let mut command = service.command();
+        let hook =
+            Hook::start(command.args(arguments)).given(talk.compacted().to_string().as_bytes());
+        let output = hook.child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+}
