@@ -5,10 +5,10 @@
 //!
 //! Invariant: a pointer is given only once its copy is there, and of two that would print for one
 //! event one is given it. Refuses: to decide whether a pointer is due.
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use crate::{
-    bottle::{Options, read_back},
+    bottle::read_back,
     engine::{
         delivery::{self, Evidence, Print},
         hook::PrintReply,
@@ -18,17 +18,17 @@ use crate::{
         bottles::{self, Copied, Last},
         copies,
     },
-    observation::{relative, rows::Observed},
+    observation::relative,
     paths::{Paths, SessionId},
     pointer::{Place, Pointer, Recap, pointer},
     session::{Session, ledger::ToolCall, proof::Boundary},
     store::{Cause, Claim, Delivery, Store, StoreError},
     text::time::{Moment, Zone},
-    transcript::{
-        Host,
-        tool::{Status, ToolKind},
-    },
+    transcript::tool::{Status, ToolKind},
 };
+
+/// How often a copy is tried whose bottle or number others take.
+const TRIES: usize = 20;
 
 /// What is to be printed, and for whom.
 #[derive(Debug)]
@@ -103,12 +103,8 @@ pub fn print(
     wish: &Wish<'_>,
 ) -> Result<Option<Printed>, DeliverError> {
     let Some((n, recorded)) = claim(paths, store, last, wish) else { return Ok(None) };
+    let Some((n, last)) = copied(paths, n, recorded, last, wish)? else { return Ok(None) };
     let copy = paths.copy(wish.id, n);
-    match bottles::copy(paths, wish.id, n, last, wish.is_hook)? {
-        Copied::Made => {}
-        Copied::Taken => return Ok(None),
-        Copied::Replaced => return Err(DeliverError::Replaced),
-    }
     let path = copy.to_str().ok_or_else(|| DeliverError::Path(copy.clone()))?;
     let about = last.about();
     let place = Place {
@@ -134,8 +130,34 @@ pub fn print(
     Ok(Some(Printed { n, copy, pointer }))
 }
 
-/// Prints a pointer to a bottle whose transcript is gone: the one that is there, else one that is made
-/// of what an observation source keeps. None where there is neither.
+/// Makes the copy: its number, and the bottle that it is of. None where another prints.
+///
+/// Whoever replaced the bottle meanwhile has rendered it from the same transcript, later: theirs is
+/// copied. A hook that has the print's record replaces the copy that the service made for it; one
+/// without a record leaves all copies as they are, since they may be others'.
+fn copied(
+    paths: &Paths,
+    mut n: u32,
+    recorded: bool,
+    last: &Last,
+    wish: &Wish<'_>,
+) -> Result<Option<(u32, Last)>, DeliverError> {
+    let mut last = last.clone();
+    for _ in 0..TRIES {
+        match bottles::copy(paths, wish.id, n, &last, wish.is_hook && recorded)? {
+            Copied::Made => return Ok(Some((n, last))),
+            Copied::Taken if wish.is_hook && !recorded => n = n.saturating_add(1),
+            Copied::Taken => return Ok(None),
+            Copied::Replaced => match Last::of_file(paths, wish.id)? {
+                Some((newer, _)) => last = newer,
+                None => return Err(DeliverError::Replaced),
+            },
+        }
+    }
+    Err(DeliverError::Replaced)
+}
+
+/// Prints a pointer to a bottle whose transcript is gone; none where there is no bottle.
 ///
 /// # Errors
 /// As [`print`].
@@ -143,14 +165,7 @@ pub fn print_gone(
     paths: &Paths,
     store: Option<&Store>,
     wish: &Wish<'_>,
-    observed: Option<Arc<Observed>>,
 ) -> Result<Option<Printed>, DeliverError> {
-    if observed.is_some() {
-        let options =
-            Options { zone: wish.zone.clone(), rendered: wish.now, earlier: None, observed };
-        // A bottle that was made from the transcript stays.
-        bottles::keep_reconstructed(paths, wish.id, Host::ClaudeCode, options)?;
-    }
     let Some((last, text)) = Last::of_file(paths, wish.id)? else { return Ok(None) };
     let items = read_back(&text).unwrap_or_default();
     print(paths, store, &last, &Recap::of_bottle(&items), wish)
@@ -281,3 +296,6 @@ fn ranges(ranges: &[(usize, usize)]) -> String {
     let shown: Vec<String> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
     shown.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod hooks;
 mod host;
+mod observations;
 mod service;
 mod state;
 
@@ -12,7 +13,8 @@ use crate::config::{Config, ConfigError, Environment, Origin};
 
 /// Say in words whether all is well, and what to do where it is not.
 ///
-/// Looks at the configuration, the folders of hosts, the state folder, the service, the hooks, the
+/// Looks at the configuration, the folders of hosts, the state folder, the service, the hooks,
+/// claude-mem's database, the
 /// limits of the system and the host's settings. Changes nothing. Exit status 1 when something needs you.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -104,6 +106,8 @@ impl Doctor {
         service::running(&config.paths, &mut findings);
         service::unit(environment, &config, &mut findings);
         hooks::installed(environment, &config, &mut findings);
+        observations::database(&config, &mut findings);
+        observations::at_the_start(&config, &mut findings);
         let level = findings.worst();
         if self.json {
             output::json(&Report { level, checks: &findings.0 })?;

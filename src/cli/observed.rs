@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::output;
 use crate::{
     config::{Config, Observations},
+    engine::request::Served,
     observation::rows::Observed,
     paths::SessionId,
     sources::claude_mem::{BUSY, ClaudeMem, Known, Unavailable},
@@ -30,6 +31,15 @@ pub(super) fn observed(config: &Config, id: &SessionId) -> Option<Arc<Observed>>
         Err(error) => output::note(&format!("{error}; lines are derived from the transcript")),
     }
     None
+}
+
+/// Whether its database can be read now, and why not.
+pub(super) fn served(config: &Config) -> Served {
+    match source(config).map(|mut source| source.version()) {
+        None => Served::derived("`observations` is `derived` in config.toml".to_owned()),
+        Some(Ok(_)) => Served::claude_mem(),
+        Some(Err(error)) => Served::derived(error.to_string()),
+    }
 }
 
 /// Most people have no claude-mem.

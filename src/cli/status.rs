@@ -41,7 +41,8 @@ const TROUBLE: usize = 300;
 /// The first line says how things stand: what was read is compared with what is on disk. Below it
 /// stand the service, the folders that it watches, and a line for each session that is live: its
 /// project, its legs, its context, what is read of it, tool calls without a result (pending),
-/// lines that are no records (unreadable), its bottle, and whether its transcript is still there.
+/// lines that are no records (unreadable), its bottle, what its lines of tool traffic come from, and
+/// whether its transcript is still there.
 /// Where a compaction was prepared or handed over, a line says what became of it: sealed, printed,
 /// arrived, read.
 #[derive(Debug, clap::Args)]

@@ -51,6 +51,8 @@ pub(super) struct Rows {
     pub(super) observed: Option<Arc<Observed>>,
     /// Who serves the session, and why not claude-mem.
     pub(super) served: Served,
+    /// Bytes of the rows in memory.
+    pub(super) bytes: u64,
 }
 
 impl Observer {
@@ -83,6 +85,7 @@ impl Observer {
         };
         if rows.observed.take().is_some() || rows.served.why.as_ref() != Some(&why) {
             rows.version = rows.version.filter(|_| why == UNKNOWN);
+            rows.bytes = 0;
             rows.served = Served::derived(why);
         }
     }
@@ -102,6 +105,7 @@ impl Shared {
             if rows.version != Some(version) {
                 let observed = source.observed(id.as_str())?;
                 if rows.observed.as_deref() != observed.as_ref() {
+                    rows.bytes = observed.as_ref().map_or(0, |rows| rows.bytes() as u64);
                     rows.observed = observed.map(Arc::new);
                 }
                 rows.version = Some(version);

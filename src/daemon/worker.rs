@@ -126,8 +126,8 @@ impl Rules {
         self.now().zone
     }
 
-    fn excludes(&self, session: &Session) -> bool {
-        self.now().excluded.is_excluded(Path::new(&session.folder))
+    fn excludes(&self, folder: &Path) -> bool {
+        self.now().excluded.is_excluded(folder)
     }
 }
 
@@ -213,8 +213,9 @@ impl Tools {
             several => self.read_whole(id, several, kept)?,
         };
         let Some(kept) = kept else { return Ok(Read::default()) };
-        let facts = Facts { torn: waiting, ..facts(kept.session()) };
-        let grown = grown && !self.rules.excludes(kept.session());
+        let mut facts = Facts { torn: waiting, ..facts(kept.session()) };
+        facts.kept += kept.rows.bytes;
+        let grown = grown && !self.rules.excludes(kept.folder());
         Ok(Read { bytes: length, grown, facts: Some(facts) })
     }
 
@@ -268,7 +269,7 @@ impl Tools {
         before: &[KnownFile],
         wakes: &Sender<Wake>,
     ) -> Option<Result<Wrote, String>> {
-        if self.rules.excludes(kept.session()) {
+        if self.rules.excludes(kept.folder()) {
             return None;
         }
         let says_nothing =
@@ -415,6 +416,10 @@ impl Kept {
     fn wrote(&self, path: PathBuf, bytes: u64, changed: bool, took: u64) -> Wrote {
         let pending = self.last.as_ref().map_or(0, |last| last.about().pending as u64);
         Wrote { path, bytes, changed, took, pending, served: self.rows.served.clone() }
+    }
+
+    fn folder(&self) -> &Path {
+        Path::new(&self.session().folder)
     }
 
     fn session(&self) -> &Session {

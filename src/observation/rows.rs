@@ -43,6 +43,18 @@ pub struct Observed {
     pub hidden: u64,
 }
 
+impl Observed {
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let rows = self.observations.iter().map(|row| size_of::<Row>() + row.text.len());
+        let prompts = self.prompts.iter().map(|prompt| size_of::<Prompt>() + prompt.text.len());
+        let parts = self.summaries.iter().flat_map(|summary| &summary.parts);
+        let parts = parts.map(|(_, text)| size_of::<Summary>() + text.len());
+        let told = self.tool_uses.iter().map(|told| size_of::<ToolUse>() + told.call.len());
+        rows.chain(prompts).chain(parts).chain(told).sum()
+    }
+}
+
 /// An observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {

@@ -19,6 +19,7 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -103,8 +104,11 @@ pub struct ClaudeMem {
     place: Place,
     busy: Duration,
     open: Option<Open>,
-    opened: u64,
 }
+
+/// How often a database was opened by this process: SQLite's own number of a version begins anew for
+/// each connection.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
 struct Open {
@@ -112,13 +116,14 @@ struct Open {
     path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
+    opened: u64,
     schema: Schema,
 }
 
 impl ClaudeMem {
     /// The database of this place. Locks of others are waited for as long as `busy`.
     pub fn new(place: Place, busy: Duration) -> Self {
-        Self { place, busy, open: None, opened: 0 }
+        Self { place, busy, open: None }
     }
 
     /// What is known of a session; none where the session itself is not known.
@@ -134,10 +139,11 @@ impl ClaudeMem {
     /// # Errors
     /// As [`Self::observed`].
     pub fn version(&mut self) -> Result<Version, Unavailable> {
-        let version = self.attempt(|open| {
-            Ok(open.connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
-        })?;
-        Ok(Version { opened: self.opened, version })
+        self.attempt(|open| {
+            let number = |row: &rusqlite::Row<'_>| row.get(0);
+            let version = open.connection.pragma_query_value(None, "data_version", number)?;
+            Ok(Version { opened: open.opened, version })
+        })
     }
 
     /// What changes whenever the rows of a session do; none where it is not known.
@@ -212,7 +218,6 @@ impl ClaudeMem {
                 if place::is_server(path.parent().unwrap_or(Path::new("/"))) {
                     return Err(Unavailable::Server { path });
                 }
-                self.opened += 1;
                 let opened = Open::new(&path, identity, self.busy);
                 closed.insert(opened.map_err(|error| failed(&path, error.into()))?)
             }
@@ -253,7 +258,8 @@ impl Open {
         let connection = Connection::open_with_flags(real, flags)?;
         connection.busy_timeout(busy)?;
         connection.pragma_update(None, "query_only", true)?;
-        Ok(Self { connection, path: path.to_owned(), identity, schema: Schema::default() })
+        let opened = OPENED.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { connection, path: path.to_owned(), identity, opened, schema: Schema::default() })
     }
 }
 

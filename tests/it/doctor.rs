@@ -58,6 +58,7 @@ fn all_that_can_be_well_without_a_service_is() {
                             → start it yourself after a restart: `endless run --detach`
     warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
                             → `endless install hooks`
+    ok       claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
     ");
     let before = sandbox.files("");
     assert_eq!(run(&sandbox, "doctor").status, 1);
@@ -79,6 +80,7 @@ fn a_fresh_machine_is_told_where_is_looked() {
                             → start it yourself after a restart: `endless run --detach`
     warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
                             → `endless install hooks`
+    ok       claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
     ");
 }
 
@@ -96,6 +98,7 @@ fn a_unit_and_its_manager_are_looked_at() {
                             → `endless install service`
     warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
                             → `endless install hooks`
+    ok       claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
     ");
     assert_eq!(sandbox.shell("PATH=$HOME/bin $endless install service").status, 0);
     assert_snapshot!(look(&sandbox), @"
@@ -104,6 +107,7 @@ fn a_unit_and_its_manager_are_looked_at() {
                             → `loginctl enable-linger` keeps it running
     warn     hooks          ~/.claude/settings.json has none: no session gets its bottle after a compaction
                             → `endless install hooks`
+    ok       claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
     ");
     let unit = sandbox.path(".config/systemd/user/endless.service");
     let text = fs::read_to_string(&unit).unwrap();
@@ -139,6 +143,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
                             → `endless install service`, or `endless run --detach`
     warn     unit           nothing starts the service by itself: there is neither systemctl nor launchctl on PATH
                             → start it yourself after a restart: `endless run --detach`
+    ok       claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
     ");
     sandbox.write(&sandbox.path(".endless/config.toml"), "\nroot = []\n");
     sandbox.write(&sandbox.path(".claude/settings.json"), r#"{"cleanupPeriodDays": 0}"#);
@@ -427,4 +432,52 @@ fn forgetting_does_not_follow_links_out_of_the_state_folder() {
     let ran = run(&sandbox, "forget aa1 --yes");
     assert!(ran.status == 1 && ran.stderr.contains("is not a folder"), "{}", ran.stderr);
     assert!(elsewhere.join("aa1.md").exists());
+}
+
+#[test]
+fn claude_mem_is_told_with_what_to_do_where_it_is_not_read() {
+    let sandbox = Sandbox::new();
+    let database = sandbox.path(".claude-mem/claude-mem.db");
+    let look = |sandbox: &Sandbox| {
+        let shown = run(sandbox, "doctor").stdout;
+        let lines = shown.lines().skip_while(|line| !line.contains(" claude-mem "));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let fixture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claude-mem/store-13.25.3/claude-mem.db");
+    fs::create_dir_all(database.parent().unwrap()).unwrap();
+    fs::copy(fixture, &database).unwrap();
+    assert_eq!(
+        look(&sandbox),
+        "ok       claude-mem     ~/.claude-mem/claude-mem.db is read: 2 sessions\n"
+    );
+    let settings = sandbox.path(".claude-mem/settings.json");
+    sandbox.write(&settings, r#"{"CLAUDE_MEM_RUNTIME":"server"}"#);
+    assert_snapshot!(look(&sandbox), @"
+    warn     claude-mem     claude-mem writes to a server, not to ~/.claude-mem/claude-mem.db (CLAUDE_MEM_RUNTIME is `server` in its settings.json); lines are derived from the transcripts
+                            → set CLAUDE_MEM_RUNTIME to `worker` in its settings.json, or `observations = \"derived\"`
+    ");
+    fs::remove_dir_all(database.parent().unwrap()).unwrap();
+    sandbox.write(&sandbox.path(".endless/config.toml"), "observations = 'claude-mem'\n");
+    assert_snapshot!(look(&sandbox), @"
+    problem  claude-mem     claude-mem is not there: there is no ~/.claude-mem/claude-mem.db; lines are derived from the transcripts
+                            → install claude-mem, set CLAUDE_MEM_DATA_DIR, or set `observations = \"auto\"`
+    ");
+    sandbox.write(&sandbox.path(".endless/config.toml"), "observations = 'derived'\n");
+    assert_snapshot!(look(&sandbox), @"ok       claude-mem     switched off: `observations` is `derived`");
+}
+
+#[test]
+fn that_both_speak_when_a_session_starts_is_told() {
+    let sandbox = Sandbox::new();
+    let settings = sandbox.path(".claude/settings.json");
+    sandbox.write(&settings, r#"{"enabledPlugins": {"claude-mem@thedotmack": true}}"#);
+    let told = |sandbox: &Sandbox| {
+        run(sandbox, "doctor").stdout.contains("both speak when a session starts")
+    };
+    assert!(!told(&sandbox));
+    assert_eq!(sandbox.run(&["install", "hooks"]).status, 0);
+    assert!(told(&sandbox));
+    sandbox.write(&sandbox.path(".endless/config.toml"), "observations = 'derived'\n");
+    assert!(told(&sandbox), "the hooks are there all the same");
 }

@@ -87,6 +87,7 @@ fn where_nothing_is_it_says_so() {
     --- out
     down: the service is not running; start it with `endless run`, or for good with `endless install service`
     roots     ~/.claude, ~/.config/claude
+    observed  derived: claude-mem is not there: there is no ~/.claude-mem/claude-mem.db
     sessions  0, 0 live; 0 B of transcripts
     bottles   0 bottles in ~/.endless/bottles
     ");

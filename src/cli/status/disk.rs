@@ -9,6 +9,7 @@ use std::{
 use serde::Serialize;
 
 use crate::{
+    cli::observed::served,
     config::Config,
     engine::request::{BottleStatus, Facts, SessionStatus, Status, Totals},
     paths::{Paths, SessionId},
@@ -46,7 +47,8 @@ pub(super) fn look(config: &Config, asked: Option<&str>, now: Moment) -> (Status
         session.facts = Some(Facts { project: project(&session.files), ..Facts::default() });
     }
     let roots = config.candidates.iter().map(|root| root.display().to_string()).collect();
-    (Status { roots, totals, sessions: all, ..Status::default() }, bottles)
+    let observations = served(config);
+    (Status { roots, observations, totals, sessions: all, ..Status::default() }, bottles)
 }
 
 fn session(paths: &Paths, id: &SessionId, files: &[PathBuf], now: Moment) -> SessionStatus {

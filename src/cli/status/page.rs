@@ -8,7 +8,7 @@ use super::{
     words::{ago, count, span, thousands},
 };
 use crate::{
-    engine::request::{SessionStatus, WatchStatus},
+    engine::request::{Served, SessionStatus, WatchStatus},
     paths::Paths,
     text::{line::plain_line, time::Zone},
 };
@@ -33,6 +33,10 @@ pub(super) fn page(report: &Report, paths: &Paths, zone: &Zone) -> Page {
         line(&mut page, "watching", &watching(&report.status.watch));
     }
     line(&mut page, "roots", &roots(report));
+    let served = &report.status.observations;
+    if !served.source.is_empty() {
+        line(&mut page, "observed", &observed(served));
+    }
     line(&mut page, "sessions", &sessions(report, now));
     if let Some(bottles) = &report.bottles {
         let folder = paths.bottles.display();
@@ -136,6 +140,14 @@ fn watching(watch: &WatchStatus) -> String {
     text
 }
 
+/// What lines of tool traffic come from, and why not from claude-mem.
+fn observed(served: &Served) -> String {
+    match &served.why {
+        None => format!("from {}, where it knows the session", served.source),
+        Some(why) => format!("{}: {why}", served.source),
+    }
+}
+
 fn roots(report: &Report) -> String {
     let roots = &report.status.roots;
     if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
@@ -168,6 +180,11 @@ fn details(page: &mut Page, session: &SessionStatus) {
     }
     if let Some(bottle) = &session.bottle {
         line(page, "bottle", &bottle.path);
+        let served = &bottle.observations;
+        if !served.source.is_empty() {
+            let why = served.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            line(page, "lines", &format!("{}{why}", served.source));
+        }
     }
     if let Some(facts) = session.facts.as_ref().filter(|facts| facts.legs > 0) {
         let context = facts
@@ -219,7 +236,7 @@ mod tests {
                 checked: NOW - 2_100,
                 bytes: 412_000,
                 covers: 12_000_000,
-                ..BottleStatus::default()
+                observations: Served::claude_mem(),
             }),
             ..SessionStatus::default()
         }
@@ -237,6 +254,7 @@ mod tests {
             },
             watch: WatchStatus { mode: "native".to_owned(), folders: 12, ..WatchStatus::default() },
             roots: vec!["/h/.claude".to_owned(), "/h/.config/claude".to_owned()],
+            observations: Served::derived("claude-mem is not there".to_owned()),
             totals: Totals {
                 sessions: 312,
                 hot: 2,
@@ -271,12 +289,13 @@ mod tests {
         service   pid 4711, endless 0.1.0, up 3 h 12 min, 41 MB of memory
         watching  native, 12 folders
         roots     /h/.claude, /h/.config/claude
+        observed  derived: claude-mem is not there
         sessions  312, 2 live, 3 in memory; 1.2 GB of transcripts; 14 bottles written since the start
 
-        project           session   legs  context               read   pending  unreadable  bottle           source
-        /w/app            0b9f2c1e     3  141k claude-opus-4-5  12 MB        0           0  412 KB, 2 s ago  present
-        /w/a-longer-name  17aa0b9f     3  141k claude-opus-4-5  12 MB       12           0  412 KB, 2 s ago  gone
-        -                 5d0f         -  -                     0 B          -           -  none             never written
+        project           session   legs  context               read   pending  unreadable  bottle           lines       source
+        /w/app            0b9f2c1e     3  141k claude-opus-4-5  12 MB        0           0  412 KB, 2 s ago  claude-mem  present
+        /w/a-longer-name  17aa0b9f     3  141k claude-opus-4-5  12 MB       12           0  412 KB, 2 s ago  claude-mem  gone
+        -                 5d0f         -  -                     0 B          -           -  none             -           never written
         ");
     }
 
@@ -287,14 +306,16 @@ mod tests {
         service   pid 4711, endless 0.1.0, up 3 h 12 min, 41 MB of memory
         watching  native, 12 folders
         roots     /h/.claude, /h/.config/claude
+        observed  derived: claude-mem is not there
         sessions  312, 2 live, 3 in memory; 1.2 GB of transcripts; 14 bottles written since the start
 
-        project  session   legs  context               read   pending  unreadable  bottle           source
-        /w/app   0b9f2c1e     3  141k claude-opus-4-5  12 MB        0           0  412 KB, 2 s ago  present
+        project  session   legs  context               read   pending  unreadable  bottle           lines       source
+        /w/app   0b9f2c1e     3  141k claude-opus-4-5  12 MB        0           0  412 KB, 2 s ago  claude-mem  present
 
         id        0b9f2c1e-9e1d
         file      /h/.claude/projects/-w/0b9f2c1e-9e1d.jsonl
         bottle    /s/bottles/0b9f2c1e-9e1d.md
+        lines     claude-mem
         words     12 messages of the person, 130 of the agent, 1 tool call; 141k tokens of context
         host      claude-code 2.1.332
         ");
@@ -348,8 +369,8 @@ mod tests {
         }];
         let shown = page(&report, &Paths::new("/s"), &Zone::utc()).text();
         let lines: Vec<_> = shown.lines().collect();
-        assert_eq!(lines[5], "hooks     last trouble: 2026-11-30T10:00:00Z Stop: it broke");
-        assert_eq!(lines[10], "0b9f2c1e  printed 10:00:00 → arrived 10:00:01 → read 1-64");
+        assert_eq!(lines[6], "hooks     last trouble: 2026-11-30T10:00:00Z Stop: it broke");
+        assert_eq!(lines[11], "0b9f2c1e  printed 10:00:00 → arrived 10:00:01 → read 1-64");
     }
 
     #[test]

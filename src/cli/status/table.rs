@@ -17,7 +17,7 @@ const SHORT: usize = 8;
 /// What is not known.
 const UNKNOWN: &str = "-";
 
-const COLUMNS: [(&str, Align); 9] = [
+const COLUMNS: [(&str, Align); 10] = [
     ("project", Align::Left),
     ("session", Align::Left),
     ("legs", Align::Right),
@@ -26,6 +26,7 @@ const COLUMNS: [(&str, Align); 9] = [
     ("pending", Align::Right),
     ("unreadable", Align::Right),
     ("bottle", Align::Left),
+    ("lines", Align::Left),
     ("source", Align::Left),
 ];
 
@@ -100,6 +101,7 @@ fn cells(
         number(facts.map(|facts| facts.pending)),
         number(facts.map(|facts| facts.unreadable)),
         bottle(session, now),
+        lines(session),
         source(session.source).to_owned(),
     ]
 }
@@ -133,6 +135,12 @@ fn bottle(session: &SessionStatus, now: i64) -> String {
         Some(bottle) => format!("{}, {}", size(bottle.bytes), ago(bottle.checked, now)),
         None => "none".to_owned(),
     }
+}
+
+/// What the bottle's lines of tool traffic come from.
+fn lines(session: &SessionStatus) -> String {
+    let source = session.bottle.as_ref().map(|bottle| bottle.observations.source.as_str());
+    source.filter(|source| !source.is_empty()).unwrap_or(UNKNOWN).to_owned()
 }
 
 fn source(source: Source) -> &'static str {

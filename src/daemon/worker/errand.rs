@@ -1,8 +1,11 @@
 //! What a job does for a flow once the transcript was read: look, seal, print.
 //!
 //! Refuses: to print what was not written, and to answer with a bottle that is not there.
+use std::path::Path;
+
 use super::{Kept, Tools, in_full};
 use crate::{
+    bottle::Options,
     daemon::{now, observer::Rows},
     deliver::{self, DeliverError, Printed, Wish},
     engine::{
@@ -10,13 +13,17 @@ use crate::{
         event::{Errand, Outcome, Read, Wrote},
         hook::SealReply,
     },
-    files::bottles::Last,
+    files::{
+        FileError,
+        bottles::{self, Last},
+    },
     paths::SessionId,
     pointer::Recap,
     session::Session,
     sources::transcripts::born,
     store::{Cause, Seal, Store},
     text::time::Moment,
+    transcript::Host,
 };
 
 /// What was done of a job when its errand begins.
@@ -118,7 +125,7 @@ impl Tools {
     fn print(&self, scene: &Scene<'_>, wish: &Wish<'_>) -> Result<Option<Printed>, String> {
         scene.read.as_ref().map_err(String::clone)?;
         let printed = match (scene.written, scene.kept) {
-            (_, Some(kept)) if self.rules.excludes(kept.session()) => Ok(None),
+            (_, Some(kept)) if self.rules.excludes(kept.folder()) => Ok(None),
             _ if wish.is_gone => self.print_gone(wish),
             (Some(Ok(_)), Some(kept)) => self.print_kept(kept, wish),
             (Some(Err(why)), _) => return Err(why.clone()),
@@ -147,11 +154,26 @@ impl Tools {
     }
 
     fn print_gone(&self, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
-        let mut rows = Rows::default();
-        self.observer.look(wish.id, &mut rows);
+        self.reconstruct(wish.id)?;
         let database = self.database.lock().ok();
         let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
-        deliver::print_gone(&self.paths, store, wish, rows.observed)
+        deliver::print_gone(&self.paths, store, wish)
+    }
+
+    /// Makes a bottle of what claude-mem keeps, where there is none.
+    fn reconstruct(&self, id: &SessionId) -> Result<(), FileError> {
+        if self.paths.bottle(id).exists() || !self.lock.is_ours() {
+            return Ok(());
+        }
+        let mut rows = Rows::default();
+        self.observer.look(id, &mut rows);
+        let Some(observed) = rows.observed else { return Ok(()) };
+        if self.rules.excludes(Path::new(&observed.folder)) {
+            return Ok(());
+        }
+        let (zone, observed) = (self.rules.zone(), Some(observed));
+        let options = Options { zone, rendered: now(), earlier: None, observed };
+        bottles::keep_reconstructed(&self.paths, id, Host::ClaudeCode, options).map(drop)
     }
 
     fn print_due(

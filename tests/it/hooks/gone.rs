@@ -95,6 +95,28 @@ fn a_session_that_is_resumed_without_its_transcript() {
 }
 
 #[test]
+fn a_session_of_which_only_claude_mem_knows() {
+    const ID: &str = "11111111-aaaa-4aaa-8aaa-000000000001";
+    let fixture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claude-mem/store-13.25.3/claude-mem.db");
+    for up in [true, false] {
+        let mut service = Service::up();
+        let database = service.sandbox.path(".claude-mem/claude-mem.db");
+        fs::create_dir_all(database.parent().unwrap()).unwrap();
+        fs::copy(fixture, database).unwrap();
+        if !up {
+            service.kill();
+        }
+        let talk = Talk::new(&service, ID);
+        assert!(call(&service, &talk.prompted("begin")).is_silent());
+        let pointer = call(&service, &talk.resumed()).pointer();
+        let pointer = pointer.unwrap_or_else(|| panic!("{up} {}", log(&service)));
+        assert!(pointer.text.contains("mode: reconstructed"), "{}", pointer.text);
+        assert!(pointer.copy().contains("- [#3] Retry loop no longer retries POST"));
+    }
+}
+
+#[test]
 fn a_session_of_which_nothing_is_there() {
     for up in [true, false] {
         let mut service = Service::up();
