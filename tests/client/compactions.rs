@@ -1,5 +1,8 @@
 //! The agent goes on after a compaction, whoever asked for it and whatever else was amiss.
+use rustix::process::Signal;
+
 use crate::{
+    harness::until,
     request::Kind,
     scene::{Scene, numbers},
     turn::{reads, refuses, says},
@@ -35,11 +38,17 @@ fn a_manual_compaction() {
     let readings = scene.readings();
     assert_eq!(numbers(&readings), [1]);
     assert_eq!(readings[0].said.len(), 5);
+    // Their Reads are in one message: each is asked for by itself, and allowed.
     assert!(readings[0].pages().len() > 2, "several pages");
+    assert_eq!(scene.asked_to_read(), readings[0].calls());
     let summary = &scene.model.requests(Kind::Summary)[0];
     assert!(summary.contains("keep the numbers"));
     assert!(summary.pointers().is_empty());
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
 
@@ -57,6 +66,10 @@ fn a_model_that_is_told_by_the_system() {
     assert_eq!(scene.pointers(), [vec![], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
 
@@ -85,6 +98,7 @@ fn an_automatic_compaction_in_the_middle_of_a_turn() {
     let read = readings[0].text();
     assert!(read.contains("out-42") && read.contains(", 0 pending"), "{read}");
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["sealed auto, gap 0", "printed #1 compact, arrived, read"]);
     scene.end();
 }
 
@@ -107,6 +121,7 @@ fn a_compaction_because_the_model_refused() {
     assert_eq!(scene.pointers(), [vec![], vec![], vec![], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["sealed auto, gap 0", "printed #1 compact, arrived, read"]);
     scene.end();
 }
 
@@ -133,6 +148,15 @@ fn two_compactions() {
     assert_eq!(numbers(&readings), [1, 2]);
     assert_eq!(readings[1].said.len(), 5);
     scene.bottle(&scene.id, 3, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        [
+            "sealed manual, gap 0",
+            "printed #1 compact, arrived, read",
+            "sealed manual, gap 0",
+            "printed #2 compact, arrived, read"
+        ]
+    );
     scene.end();
 }
 
@@ -151,6 +175,56 @@ fn a_compaction_without_the_service() {
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.service.start();
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["printed #1 compact, arrived, read"]);
+    scene.end();
+}
+
+#[test]
+#[ignore = "needs the real client: tests/client/run"]
+fn a_service_that_starts_during_the_compaction() {
+    let mut scene = Scene::new();
+    scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b")]);
+    let mut client = scene.start();
+    client.ask("question 1");
+    scene.service.kill();
+    scene.model.holds_summaries();
+    client.say("/compact");
+    // PreCompact's hooks have ended by then.
+    until("the summary is asked for", || !scene.model.requests(Kind::Summary).is_empty());
+    scene.service.start();
+    scene.model.release();
+    client.result();
+    client.ask("question 2");
+    client.end();
+    assert_eq!(scene.pointers(), [vec![], vec![1], vec![1]]);
+    assert_eq!(numbers(&scene.readings()), [1]);
+    scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["printed #1 compact, arrived, read"]);
+    scene.end();
+}
+
+#[test]
+#[ignore = "needs the real client: tests/client/run"]
+fn a_service_that_hangs_during_the_compaction() {
+    let scene = Scene::new();
+    scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b"), says("answer 3")]);
+    let mut client = scene.start();
+    client.ask("question 1");
+    scene.service.current(&scene.id);
+    scene.service.signal(Signal::STOP);
+    client.ask("/compact");
+    client.ask("question 2");
+    // It finds all that the hooks have asked for meanwhile, and nobody who waits for it.
+    scene.service.signal(Signal::CONT);
+    scene.service.current(&scene.id);
+    client.ask("question 3");
+    client.end();
+    assert_eq!(scene.pointers(), [vec![], vec![1], vec![1], vec![1]]);
+    assert_eq!(numbers(&scene.readings()), [1]);
+    scene.bottle(&scene.id, 2, &scene.model.said());
+    // What it was asked for at PreCompact it did when it could.
+    let told = ["printed #1 compact, arrived, read", "sealed manual, gap 0"];
+    assert_eq!(scene.proof(&scene.id), told);
     scene.end();
 }
 
@@ -172,6 +246,7 @@ fn a_compaction_that_was_not_announced() {
     assert_eq!(scene.pointers(), [vec![], vec![], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["printed #1 compact, arrived, read"]);
     scene.end();
 }
 
@@ -195,5 +270,9 @@ fn a_compaction_that_failed_and_one_that_did_not() {
     assert_eq!(scene.pointers(), [vec![], vec![], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }

@@ -1,6 +1,4 @@
 //! A pointer that did not arrive is printed once more, and only once.
-use std::fs;
-
 use serde_json::json;
 
 use crate::{
@@ -40,6 +38,7 @@ fn a_resume_after_a_missed_delivery() {
     assert_eq!(scene.pointers(), [vec![], vec![], vec![1], vec![1], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(scene.proof(&scene.id), ["printed #1 due, arrived, read"]);
     scene.end();
 }
 
@@ -64,8 +63,19 @@ fn a_print_that_was_lost() {
     client.ask("question 4");
     client.end();
     assert_eq!(scene.pointers(), [vec![], vec![], vec![2], vec![2], vec![2]]);
+    let log = scene.endless(&["log"]);
+    let lost = log.lines().find(|line| line.contains("printed #1 ")).unwrap_or(&log);
+    assert!(lost.ends_with("not seen in the transcript"), "{log}");
     assert_eq!(numbers(&scene.readings()), [2]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        [
+            "sealed manual, gap 0",
+            "printed #1 compact, lost, not read",
+            "printed #2 due, arrived, read"
+        ]
+    );
     scene.end();
 }
 
@@ -73,10 +83,7 @@ fn a_print_that_was_lost() {
 #[ignore = "needs the real client: tests/client/run"]
 fn hooks_that_are_installed_twice() {
     let scene = Scene::new();
-    // The client runs the same command once: this one differs.
-    let settings = fs::read_to_string(scene.path(".claude/settings.json")).unwrap();
-    let again = settings.replace("|| exit 0", "|| exit 0;");
-    scene.service.sandbox.write(&scene.project().join(".claude/settings.json"), &again);
+    scene.install_plugin();
     scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b")]);
     let mut client = scene.start();
     client.ask("question 1");
@@ -86,5 +93,30 @@ fn hooks_that_are_installed_twice() {
     assert_eq!(scene.pointers(), [vec![], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    // Sealed as often as it was asked for, printed once.
+    let sealed = "sealed manual, gap 0";
+    assert_eq!(scene.proof(&scene.id), [sealed, sealed, "printed #1 compact, arrived, read"]);
+    scene.end();
+}
+
+#[test]
+#[ignore = "needs the real client: tests/client/run"]
+fn hooks_of_the_plugin() {
+    let scene = Scene::new();
+    scene.uninstall();
+    scene.install_plugin();
+    scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b")]);
+    let mut client = scene.start();
+    client.ask("question 1");
+    client.ask("/compact");
+    client.ask("question 2");
+    client.end();
+    assert_eq!(scene.pointers(), [vec![], vec![1], vec![1]]);
+    assert_eq!(numbers(&scene.readings()), [1]);
+    scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }

@@ -12,6 +12,7 @@ mod http;
 mod model;
 mod pointer;
 mod process;
+mod proof;
 mod request;
 mod scene;
 mod sessions;

@@ -7,6 +7,7 @@ use std::{
     collections::VecDeque,
     io,
     net::{TcpListener, TcpStream},
+    path::PathBuf,
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread,
 };
@@ -40,6 +41,8 @@ struct State {
     subagent: VecDeque<Turn>,
     /// Summaries fail.
     failing: bool,
+    /// Summaries stop until they are released.
+    holding: bool,
     requests: Vec<Request>,
     /// What the person and the agent said, in the main conversation.
     said: Vec<String>,
@@ -54,28 +57,42 @@ struct State {
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub(crate) pointer: Pointer,
+    /// Who asked the model, as the client says it: the session's id is in it.
+    pub(crate) by: String,
     /// What had been said before the summary.
     pub(crate) said: Vec<String>,
-    /// The ids of the calls, one for each range.
+    /// The ids of the calls: one for each range, then one for each other bottle.
     calls: Vec<String>,
-    /// What the calls gave, one for each range; empty until it came.
-    pages: Vec<Outcome>,
+    /// What the calls gave, in their order; empty until it came.
+    outcomes: Vec<Outcome>,
 }
 
 impl Reading {
     /// The ranges of lines that were asked for, and what came; in the order of the file.
     pub(crate) fn pages(&self) -> Vec<((usize, usize), &Outcome)> {
-        let ranges = self.pointer.ranges();
-        assert_eq!(ranges.len(), self.pages.len(), "{self:#?}");
-        let mut pages: Vec<_> = ranges.into_iter().zip(&self.pages).collect();
+        assert_eq!(self.calls.len(), self.outcomes.len(), "{self:#?}");
+        let mut pages: Vec<_> = self.pointer.ranges().into_iter().zip(&self.outcomes).collect();
         pages.sort_by_key(|(range, _)| *range);
         pages
     }
 
-    /// What was read, without the numbers of lines.
+    /// The other bottles that were asked for, and what came.
+    pub(crate) fn others(&self) -> Vec<(PathBuf, &Outcome)> {
+        let outcomes = &self.outcomes[self.pointer.ranges().len()..];
+        self.pointer.others().into_iter().zip(outcomes).collect()
+    }
+
+    /// What was read, without the numbers of lines; other bottles first.
     pub(crate) fn text(&self) -> String {
-        let lines = self.pages().into_iter().flat_map(|(_, page)| page.numbered());
+        let others = self.others().into_iter().map(|(_, whole)| whole);
+        let pages = self.pages().into_iter().map(|(_, page)| page);
+        let lines = others.chain(pages).flat_map(Outcome::numbered);
         lines.map(|(_, line)| format!("{line}\n")).collect()
+    }
+
+    /// How many calls of Read it was.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
     }
 }
 
@@ -114,9 +131,16 @@ impl Model {
         self.shared.lock().failing = failing;
     }
 
-    /// Lets the turn go on that was held.
+    /// Holds summaries when they are half told, until it is released.
+    pub(crate) fn holds_summaries(&self) {
+        self.shared.lock().holding = true;
+    }
+
+    /// Lets go on what is held.
     pub(crate) fn release(&self) {
-        self.shared.lock().held = false;
+        let mut state = self.shared.lock();
+        (state.held, state.holding) = (false, false);
+        drop(state);
         self.shared.released.notify_all();
     }
 
@@ -213,11 +237,11 @@ impl Shared {
         connection.stream()?;
         connection.event(&json!({"type": "message_start", "message": whole}))?;
         for (index, block) in content.as_array().into_iter().flatten().enumerate() {
-            if index == 1 && turn.held {
-                self.wait();
-            }
             for event in events(index, block) {
                 connection.event(&event)?;
+            }
+            if index == 0 && turn.held {
+                self.wait();
             }
         }
         connection.event(&json!({"type": "message_delta", "delta": stop, "usage": usage}))?;
@@ -247,9 +271,9 @@ impl State {
         }
         if request.kind == Kind::Main {
             self.receive(&request);
-            self.say(&turn, &content, pointer);
+            self.say(&turn, &content, pointer, request.by());
         }
-        self.held = turn.held;
+        self.held |= turn.held;
         self.requests.push(request);
         (number, turn, content)
     }
@@ -258,9 +282,8 @@ impl State {
         let turn = match kind {
             Kind::Main => self.turns.pop_front(),
             Kind::Subagent => self.subagent.pop_front(),
-            Kind::Summary => {
-                Some(if self.failing { refuses("it can't be summarized") } else { summary() })
-            }
+            Kind::Summary if self.failing => Some(refuses("it can't be summarized")),
+            Kind::Summary => Some(Turn { held: self.holding, ..summary() }),
             Kind::Other => Some(says("fine")),
         };
         turn.unwrap_or_else(|| says(UNEXPECTED))
@@ -269,16 +292,16 @@ impl State {
     /// Takes the pages that were read from the request that brings them.
     fn receive(&mut self, request: &Request) {
         let outcomes = request.outcomes();
-        let open = self.readings.iter_mut().filter(|reading| reading.pages.is_empty());
+        let open = self.readings.iter_mut().filter(|reading| reading.outcomes.is_empty());
         for reading in open {
             // They come in the order in which they ended.
             let of = |id: &String| outcomes.iter().find(|outcome| outcome.id == *id).cloned();
-            reading.pages = reading.calls.iter().filter_map(of).collect();
+            reading.outcomes = reading.calls.iter().filter_map(of).collect();
         }
     }
 
     /// Keeps what the agent says, and what it reads.
-    fn say(&mut self, turn: &Turn, content: &[Value], pointer: Option<Pointer>) {
+    fn say(&mut self, turn: &Turn, content: &[Value], pointer: Option<Pointer>, by: &str) {
         let words = content.iter().filter_map(|block| block["text"].as_str());
         // Behind the first block a held turn may be interrupted.
         let heard = if turn.held { 1 } else { content.len() };
@@ -287,9 +310,10 @@ impl State {
             let calls = content.iter().filter(|block| block["name"] == "Read");
             self.readings.push(Reading {
                 pointer,
+                by: by.to_owned(),
                 said: self.said[..self.summarized].to_vec(),
                 calls: calls.filter_map(|call| call["id"].as_str()).map(str::to_owned).collect(),
-                pages: Vec::new(),
+                outcomes: Vec::new(),
             });
         }
     }

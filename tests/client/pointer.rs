@@ -53,12 +53,28 @@ impl Pointer {
         ranges
     }
 
-    /// The inputs of the calls of Read that it asks for.
+    /// The other bottles that it names: files beside its own.
+    pub(crate) fn others(&self) -> Vec<PathBuf> {
+        let own = self.path();
+        let folder = format!("{}/", own.parent().unwrap().display());
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ')' | '>' | ',');
+        let named = self.text.match_indices(&folder).map(|(at, _)| {
+            let path = self.text[at..].split(is_end).next().unwrap_or_default();
+            PathBuf::from(path.trim_end_matches('.'))
+        });
+        let mut others: Vec<_> = named.filter(|path| *path != own).collect();
+        others.dedup();
+        others
+    }
+
+    /// The inputs of the calls of Read that it asks for: its ranges, then the other bottles whole.
     pub(crate) fn reads(&self) -> Vec<Value> {
         let path = self.path();
-        let input =
+        let range =
             |(first, last)| json!({"file_path": path, "offset": first, "limit": last - first + 1});
-        self.ranges().into_iter().map(input).collect()
+        let whole = |path| json!({"file_path": path});
+        let ranges = self.ranges().into_iter().map(range);
+        ranges.chain(self.others().into_iter().map(whole)).collect()
     }
 }
 
@@ -72,11 +88,13 @@ fn range(word: &str) -> Option<(usize, usize)> {
 fn a_pointer_is_read_however_it_is_worded() {
     let text = "before\n<endless-pointer session=\"a-1\" n=\"2\">\nOf 2026-11-30 10:12, see \
                 `/x/y/a-1@2.md` (lines 1-27): read 28-155, then **156–156**; a-1 stays.\n\
+                It came from /x/y/b-2.md, not from /x/z/c-3.md.\n\
                 </endless-pointer>\nbehind 7-8";
     let found = pointers(text);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].session.as_str(), found[0].n), ("a-1", 2));
     assert_eq!(found[0].path(), PathBuf::from("/x/y/a-1@2.md"));
     assert_eq!(found[0].ranges(), [(1, 27), (28, 155), (156, 156)]);
+    assert_eq!(found[0].others(), [PathBuf::from("/x/y/b-2.md")]);
     assert!(!found[0].text.contains("behind"));
 }

@@ -59,6 +59,11 @@ impl Request {
         Self { kind, body }
     }
 
+    /// Who asks, as the client says it: the session's id is in it.
+    pub(crate) fn by(&self) -> &str {
+        self.body["metadata"]["user_id"].as_str().unwrap_or_default()
+    }
+
     /// All that stands in it, but for what tools were asked.
     pub(crate) fn texts(&self) -> Vec<&str> {
         let mut all = texts(&self.body["system"]);

@@ -5,7 +5,8 @@
 use std::{
     env, fs,
     fs::File,
-    path::PathBuf,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
     process::Command,
     sync::{
         Arc,
@@ -13,27 +14,21 @@ use std::{
     },
 };
 
-use endless::bottle::{Item, read_back};
+use endless::{
+    bottle::{Item, read_back},
+    install::hooks::events::EVENTS,
+};
 use serde_json::{Value, json};
 
 use crate::{
     harness::{Service, until},
     model::{Model, Reading, UNEXPECTED},
     process::Client,
-    request::{Kind, Request},
+    request::{Kind, Outcome, Request},
 };
 
-/// The events that Endless listens to.
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "SessionEnd",
-    "UserPromptSubmit",
-    "PreCompact",
-    "PostCompact",
-    "PermissionRequest",
-    "Stop",
-    "StopFailure",
-];
+/// Endless's plugin in its marketplace, which is this repository.
+const PLUGIN: &str = "endless@endless";
 const KEY: &str = "a-key-for-nothing-0123456789-0123456789";
 /// The host tells it hooks' words as the user's.
 const MODEL: &str = "claude-sonnet-4-5-20250929";
@@ -54,9 +49,11 @@ impl Scene {
         let environment = vec![("ANTHROPIC_MODEL", MODEL.to_owned())];
         let model = Arc::new(Model::start());
         let scene = Self { service, model, id: new_id(), environment };
-        for folder in ["project", "tmp", ".claude"] {
-            fs::create_dir_all(scene.service.sandbox.path(folder)).unwrap();
+        for folder in ["project", "tmp", "bin", ".claude"] {
+            fs::create_dir_all(scene.path(folder)).unwrap();
         }
+        symlink(client(), scene.path("bin/claude")).unwrap();
+        symlink(env!("CARGO_BIN_EXE_endless"), scene.path("bin/endless")).unwrap();
         scene.write(".claude.json", &scene.onboarded());
         scene.write("noted.json", &scene.noting());
         scene.install();
@@ -88,16 +85,43 @@ impl Scene {
         settings
     }
 
-    /// Installs Endless's hooks.
+    /// Installs Endless's hooks, as a person does: it finds the client on `PATH`.
     pub(crate) fn install(&self) {
-        let program = env!("CARGO_BIN_EXE_endless");
-        let command = format!("[ -x '{program}' ] && exec '{program}' hook claude-code || exit 0");
-        self.write(".claude/settings.json", &hooks(&command));
+        let said = self.endless(&["install", "hooks"]);
+        assert!(said.contains(&format!("put {} hooks into ", EVENTS.len())), "{said}");
     }
 
     /// Takes Endless's hooks away.
     pub(crate) fn uninstall(&self) {
-        self.write(".claude/settings.json", &json!({}));
+        let said = self.endless(&["uninstall", "hooks"]);
+        assert!(said.contains("settings.json"), "{said}");
+    }
+
+    /// Installs Endless's plugin as well, as its README says.
+    pub(crate) fn install_plugin(&self) {
+        let marketplace = env!("CARGO_MANIFEST_DIR");
+        for arguments in [["marketplace", "add", marketplace].as_slice(), &["install", PLUGIN]] {
+            let output = self.run(&client()).arg("plugin").args(arguments).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+
+    /// What a command of Endless prints, which does what it is to do.
+    pub(crate) fn endless(&self, arguments: &[&str]) -> String {
+        let program = self.path("bin/endless");
+        let output = self.run(&program).args(arguments).output().unwrap();
+        assert!(output.status.success(), "endless {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A program in this home.
+    fn run(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        self.service.clear(&mut command);
+        let folder = self.path("bin");
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display()));
+        command.current_dir(self.project());
+        command
     }
 
     /// Changes the commands of an event's hooks; an empty one takes them away.
@@ -143,13 +167,8 @@ impl Scene {
 
     /// Starts the client, to be talked to.
     pub(crate) fn client(&self, arguments: &[&str]) -> Client {
-        let program = env::var_os("ENDLESS_TEST_CLIENT");
-        let program = program.expect("ENDLESS_TEST_CLIENT, the client's binary: tests/client/run");
-        let mut command = Command::new(program);
-        self.service.clear(&mut command);
+        let mut command = self.run(&client());
         command
-            .current_dir(self.project())
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("SHELL", "/bin/sh")
             .env("LANG", "C.UTF-8")
             .env("TMPDIR", self.path("tmp"))
@@ -180,6 +199,11 @@ impl Scene {
         let noted = self.noted();
         let is_it = |payload: &&Value| payload["hook_event_name"] == event && payload[key] == value;
         noted.iter().filter(is_it).count()
+    }
+
+    /// How often it was asked whether a Read is allowed.
+    pub(crate) fn asked_to_read(&self) -> usize {
+        self.happened("PermissionRequest", "tool_name", "Read")
     }
 
     /// The transcript of a session.
@@ -223,7 +247,7 @@ impl Scene {
         let bottle = self.service.current(id);
         let header = format!(" · legs: {legs} · ");
         assert!(bottle.contains(&header), "{header} in {bottle}");
-        has_all(&bottle, words);
+        has_all(&messages_of(&bottle), words);
         bottle
     }
 
@@ -267,36 +291,61 @@ impl Drop for Scene {
 /// Every page of a reading came whole, and together they hold all that was said.
 fn check(reading: &Reading) {
     let copy = fs::read_to_string(reading.pointer.path()).unwrap();
-    let lines: Vec<&str> = copy.lines().collect();
     for ((first, last), page) in reading.pages() {
-        assert!(!page.failed, "Read of {first}-{last}: {}", page.text);
-        let expected: Vec<_> = (first..=last).zip(lines[first - 1..last].iter().copied()).collect();
-        assert_eq!(page.numbered(), expected, "Read of {first}-{last} of\n{copy}");
+        came(page, &copy, first, last);
+    }
+    let mut messages = Vec::new();
+    for (path, whole) in reading.others() {
+        let other = fs::read_to_string(path).unwrap();
+        came(whole, &other, 1, usize::MAX);
+        messages.extend(messages_of(&other));
     }
     let read = reading.text();
     for words in &reading.said {
         assert!(read.contains(words.as_str()), "`{words}` was not read:\n{read}");
     }
-    has_all(&copy, &reading.said);
+    messages.extend(messages_of(&copy));
+    has_all(&messages, &reading.said);
+}
+
+/// A Read gave these lines of a file.
+fn came(page: &Outcome, file: &str, first: usize, last: usize) {
+    assert!(!page.failed, "Read of {first}-{last}: {}", page.text);
+    // To the host, an empty line stands behind the last line feed.
+    let lines = file.split('\n').enumerate().map(|(index, line)| (index + 1, line));
+    let expected: Vec<_> = lines.filter(|(number, _)| (first..=last).contains(number)).collect();
+    assert_eq!(page.numbered(), expected, "Read of {first}-{last} of\n{file}");
 }
 
 /// Settings with this command for every event.
 fn hooks(command: &str) -> Value {
     let entry = json!([{"hooks": [{"type": "command", "command": command}]}]);
-    let hooks = EVENTS.iter().map(|event| ((*event).to_owned(), entry.clone()));
+    let hooks = EVENTS.iter().map(|event| (event.name.to_owned(), entry.clone()));
     json!({"hooks": hooks.collect::<serde_json::Map<_, _>>()})
 }
 
-/// These messages are in a bottle, in this order, word for word.
-fn has_all(bottle: &str, words: &[String]) {
-    let items = read_back(bottle).expect("a bottle");
-    let mut messages = items.into_iter().filter_map(|item| match item {
-        Item::Message { text, .. } => Some(text),
-        Item::Placeholder(_) => None,
-    });
+fn messages_of(bottle: &str) -> Vec<String> {
+    let items = read_back(bottle).expect("a bottle").into_iter();
+    items
+        .filter_map(|item| match item {
+            Item::Message { text, .. } => Some(text),
+            Item::Placeholder(_) => None,
+        })
+        .collect()
+}
+
+/// These words are among the messages, in this order.
+fn has_all(messages: &[String], words: &[String]) {
+    let mut left = messages.iter();
     for words in words {
-        assert!(messages.any(|message| message == *words), "`{words}` in its place in\n{bottle}");
+        assert!(left.any(|message| message == words), "`{words}` in its place in {messages:#?}");
     }
+}
+
+/// The client's binary.
+fn client() -> PathBuf {
+    let program = env::var_os("ENDLESS_TEST_CLIENT");
+    program.expect("ENDLESS_TEST_CLIENT, the client's binary: tests/client/run").into()
 }
 
 /// The numbers of the pointers that were read by, in order.

@@ -37,6 +37,10 @@ fn a_resume_with_nothing_missed() {
     assert_eq!(scene.pointers(), [vec![], vec![], vec![1], vec![1], vec![1]]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
 
@@ -70,7 +74,7 @@ fn a_cleared_session() {
     let readings = scene.readings();
     assert_eq!(readings[0].said, ["question 3", "answer 3"]);
     scene.bottle(&new, 2, &scene.model.said());
-    scene.service.sync();
+    assert_eq!(scene.proof(&new), ["sealed manual, gap 0", "printed #1 compact, arrived, read"]);
     assert!(is_gone(&scene.service.bottle_path(&scene.id)), "the old bottle is archived");
     let archive = scene.service.archive();
     let is_kept = |text: &&String| before.iter().all(|words| text.contains(words.as_str()));
@@ -97,6 +101,7 @@ fn a_fork() {
     assert_eq!(scene.all_pointers(), [vec![], vec![], own(), own()]);
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&fork, 2, &scene.model.said());
+    assert_eq!(scene.proof(&fork), ["sealed manual, gap 0", "printed #1 compact, arrived, read"]);
     scene.end();
 }
 
@@ -115,8 +120,6 @@ fn a_fork_of_a_compacted_session() {
     let mut client = scene.start();
     client.ask("question 1");
     client.ask("/compact");
-    // The client copies what stands behind the last compaction, and no more.
-    let before = scene.model.forget();
     client.ask("question 2");
     client.end();
     let mut client = scene.fork();
@@ -130,11 +133,18 @@ fn a_fork_of_a_compacted_session() {
     let readings = scene.readings();
     assert_eq!(readings.len(), 2);
     // The fork may read its parent's copy.
-    assert_eq!(readings[0].pointer.session, scene.id);
-    assert!(before.iter().all(|words| readings[0].text().contains(words.as_str())));
-    assert_eq!(readings[1].pointer.session, fork);
-    assert_eq!(readings[1].said.len(), 5);
-    scene.bottle(&fork, 3, &scene.model.said());
+    assert_eq!((&readings[0].pointer.session, readings[0].said.len()), (&scene.id, 2));
+    // The client copies what stands behind the last compaction, and no more: what was said before
+    // it is in the parent's bottle, which the fork's own pointer names and the fork may read.
+    assert_eq!((&readings[1].pointer.session, readings[1].said.len()), (&fork, 7));
+    let parents: Vec<_> = readings[1].others().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(parents, [scene.service.bottle_path(&scene.id)]);
+    assert_eq!(scene.asked_to_read(), readings[0].calls() + readings[1].calls());
+    scene.bottle(&fork, 3, &scene.model.said()[2..]);
+    let printed = "printed #1 compact, arrived";
+    let parent = ["sealed manual, gap 0".to_owned(), format!("{printed}, not read")];
+    assert_eq!(scene.proof(&scene.id), parent);
+    assert_eq!(scene.proof(&fork), ["sealed manual, gap 0".to_owned(), format!("{printed}, read")]);
     scene.end();
 }
 

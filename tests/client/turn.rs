@@ -22,7 +22,7 @@ pub(crate) enum Block {
         tool: &'static str,
         input: Value,
     },
-    /// Calls of Read, one for each range that the newest pointer names.
+    /// Calls of Read, for all that the newest pointer names.
     ReadPointer,
 }
 

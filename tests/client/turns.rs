@@ -37,6 +37,10 @@ fn a_compaction_right_behind_a_queued_prompt() {
     assert_eq!(numbers(&readings), [1]);
     assert_eq!(readings[0].said, ["question 1", "answer 1a", "question 2", "answer 1b"]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
 
@@ -68,6 +72,10 @@ fn interrupted_turns() {
     assert_eq!(numbers(&readings), [1]);
     assert_eq!(readings[0].said, ["question 1", "answer 1", "question 2", "answer 2"]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
 
@@ -108,5 +116,9 @@ fn a_subagent_that_is_compacted() {
     }
     assert_eq!(numbers(&scene.readings()), [1]);
     scene.bottle(&scene.id, 2, &scene.model.said());
+    assert_eq!(
+        scene.proof(&scene.id),
+        ["sealed manual, gap 0", "printed #1 compact, arrived, read"]
+    );
     scene.end();
 }
