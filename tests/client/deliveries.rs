@@ -82,7 +82,7 @@ fn a_print_that_was_lost() {
 #[test]
 #[ignore = "needs the real client: tests/client/run"]
 fn hooks_that_are_installed_twice() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     scene.install_plugin();
     scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b")]);
     let mut client = scene.start();
@@ -102,7 +102,7 @@ fn hooks_that_are_installed_twice() {
 #[test]
 #[ignore = "needs the real client: tests/client/run"]
 fn hooks_of_the_plugin() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     scene.uninstall();
     scene.install_plugin();
     scene.model.then([says("answer 1"), reads("answer 2a"), says("answer 2b")]);

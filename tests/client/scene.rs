@@ -97,8 +97,10 @@ impl Scene {
         assert!(said.contains("settings.json"), "{said}");
     }
 
-    /// Installs Endless's plugin as well, as its README says.
-    pub(crate) fn install_plugin(&self) {
+    /// Installs Endless's plugin, as its README says. It goes by the client's environment.
+    pub(crate) fn install_plugin(&mut self) {
+        let home = self.service.state("").to_str().unwrap().to_owned();
+        self.environment.push(("ENDLESS_HOME", home));
         let marketplace = env!("CARGO_MANIFEST_DIR");
         for arguments in [["marketplace", "add", marketplace].as_slice(), &["install", PLUGIN]] {
             let output = self.run(&client()).arg("plugin").args(arguments).output().unwrap();
@@ -169,6 +171,7 @@ impl Scene {
     pub(crate) fn client(&self, arguments: &[&str]) -> Client {
         let mut command = self.run(&client());
         command
+            .env_remove("ENDLESS_HOME")
             .env("SHELL", "/bin/sh")
             .env("LANG", "C.UTF-8")
             .env("TMPDIR", self.path("tmp"))
