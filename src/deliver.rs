@@ -20,7 +20,7 @@ use crate::{
     },
     observation::relative,
     paths::{Paths, SessionId},
-    pointer::{Place, Pointer, Recap, pointer},
+    pointer::{Parent, Place, Pointer, Recap, pointer},
     session::{Session, ledger::ToolCall, proof::Boundary},
     store::{Cause, Claim, Delivery, Store, StoreError},
     text::time::{Moment, Zone},
@@ -48,7 +48,7 @@ pub struct Wish<'a> {
     /// The zone that times are shown in.
     pub zone: Zone,
     /// The bottle of the session that this one was forked from; see [`parent`].
-    pub parent: Option<String>,
+    pub parent: Option<Parent>,
     /// The transcript is gone.
     pub is_gone: bool,
     /// The hook itself does this, perhaps after the service has begun to: a copy that the service
@@ -118,7 +118,7 @@ pub fn print(
         rendered: about.rendered,
         gap: about.pending,
         gone: wish.is_gone,
-        parent: wish.parent.as_deref(),
+        parent: wish.parent.as_ref(),
         zone: &wish.zone,
     };
     let pointer = pointer(&place, recap);
@@ -198,11 +198,12 @@ fn claim(
 /// The bottle of the session that this one was forked from, where a pointer of that one stands in
 /// this transcript: a fork of a compacted session gets the rows behind the last boundary only
 /// (fact), and what came before is in the parent's bottle alone.
-pub fn parent(paths: &Paths, id: &SessionId, session: &Session) -> Option<String> {
+pub fn parent(paths: &Paths, id: &SessionId, session: &Session) -> Option<Parent> {
     let mut others = session.proof().arrivals().iter().map(|arrival| arrival.session.as_str());
     let other: SessionId = others.find(|other| *other != id.as_str())?.parse().ok()?;
-    let bottle = paths.bottle(&other);
-    bottle.is_file().then(|| bottle.to_str().map(str::to_owned)).flatten()
+    let (last, _) = Last::of_file(paths, &other).ok()??;
+    let path = paths.bottle(&other).to_str()?.to_owned();
+    Some(Parent { path, first: last.about().pages.first()?.1 })
 }
 
 /// The boundary for which a pointer of this session is due. What can be bound is bound first.

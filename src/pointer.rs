@@ -61,9 +61,18 @@ pub struct Place<'a> {
     /// The host's transcript is gone, and nothing can be expanded.
     pub gone: bool,
     /// The bottle of the session that this one was forked from, where its beginning is only there.
-    pub parent: Option<&'a str>,
+    pub parent: Option<&'a Parent>,
     /// The zone that times are shown in.
     pub zone: &'a Zone,
+}
+
+/// The bottle of the session that a fork came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// Its absolute path.
+    pub path: String,
+    /// Lines of page one, which has the index.
+    pub first: usize,
 }
 
 /// A pointer, ready to be printed.
@@ -121,9 +130,11 @@ fn what(place: &Place<'_>) -> String {
     };
     let forked = match place.parent {
         // It lies beside this one: where the one path is absurd, so is the other.
-        Some(parent) if utf16_len(parent) <= PARENT => {
-            format!("It was forked from a session whose bottle is {}\n", path(parent))
-        }
+        Some(parent) if utf16_len(&parent.path) <= PARENT => format!(
+            "It was forked from a session whose bottle is {} (page one: its first {} lines)\n",
+            path(&parent.path),
+            parent.first,
+        ),
         _ => String::new(),
     };
     format!(

@@ -196,11 +196,13 @@ fn without_a_transcript_nothing_can_be_expanded() {
 #[test]
 fn a_fork_names_its_parents_bottle() {
     let pages = [(1, 20)];
-    let forked = |parent| {
-        let place = Place { parent: Some(parent), ..place(&pages) };
+    let forked = |path: &str| {
+        let parent = Parent { path: path.to_owned(), first: 64 };
+        let place = Place { parent: Some(&parent), ..place(&pages) };
         pointer(&place, &Recap::default()).text
     };
-    let named = "It was forked from a session whose bottle is /b/p.md\n";
+    let named =
+        "It was forked from a session whose bottle is /b/p.md (page one: its first 64 lines)\n";
     assert!(forked("/b/p.md").contains(named), "{}", forked("/b/p.md"));
     let absurd = format!("/{}", "x".repeat(300));
     assert!(!forked(&absurd).contains("forked"));
