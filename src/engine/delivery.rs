@@ -106,13 +106,15 @@ impl Evidence<'_> {
         self.arrivals().any(|(n, offset)| offset > boundary.place.offset && unknown(n))
     }
 
-    /// The agent went on behind the boundary and behind the print, and the pointer is not there.
+    /// The agent went on behind the boundary and behind the print, and neither this pointer is there,
+    /// nor any other behind the boundary: one may have been printed without a record.
     fn is_missed(&self, boundary: &Boundary, print: &Print) -> bool {
         let went_on = self
             .proof
             .newest_answer()
             .is_some_and(|answer| answer > boundary.place.offset && answer >= print.length);
-        went_on && self.arrivals().all(|(n, _)| n != print.n)
+        let is_other = |(n, at): (u32, u64)| n != print.n && at <= boundary.place.offset;
+        went_on && self.arrivals().all(is_other)
     }
 
     fn arrivals(&self) -> impl Iterator<Item = (u32, u64)> {

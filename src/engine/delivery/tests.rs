@@ -206,6 +206,11 @@ const TRACES: &[(&str, &str, &str)] = &[
         "no",
     ),
     (
+        "a print that could not be recorded has arrived, and one is recorded that nobody printed",
+        "prompt, answer, print, boundary, arrives 7, answer, due?",
+        "no",
+    ),
+    (
         "the database was lost between",
         "prompt, answer, print, boundary, arrives 1, the database is lost, answer, due?",
         "no",
