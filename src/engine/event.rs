@@ -155,11 +155,15 @@ pub enum Errand {
     Print {
         /// The hook's own random number.
         token: String,
+        /// Nobody waits for it any more then: nothing is claimed.
+        until: Moment,
     },
     /// The same, if a pointer is due.
     Due {
         /// The hook's own random number.
         token: String,
+        /// Nobody waits for it any more then: nothing is claimed.
+        until: Moment,
         /// The session is resumed: print it too where the transcript is gone.
         resumed: bool,
         /// Print it in any case.

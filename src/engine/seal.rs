@@ -107,12 +107,12 @@ impl Flow {
     }
 
     fn errand(&self) -> Errand {
-        let held = self.held.holds;
+        let (held, until) = (self.held.holds, self.deadline);
         match &self.aim {
             Aim::Seal { cause } => Errand::Seal { cause: cause.clone(), held, began: self.began },
-            Aim::Print { token } => Errand::Print { token: token.clone() },
+            Aim::Print { token } => Errand::Print { token: token.clone(), until },
             Aim::Due { token, resumed, always } => {
-                Errand::Due { token: token.clone(), resumed: *resumed, always: *always }
+                Errand::Due { token: token.clone(), until, resumed: *resumed, always: *always }
             }
             Aim::Drain | Aim::Turn => Errand::Nothing,
             Aim::Linked { parent } => Errand::Linked { parent: parent.clone() },

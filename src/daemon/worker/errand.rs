@@ -53,11 +53,15 @@ impl Tools {
                 Outcome::Sealed(self.seal(scene, cause, held, began))
             }
             Errand::Print { .. } | Errand::Due { .. } if self.is_unknown(scene) => Outcome::Unknown,
-            Errand::Print { token } => {
+            // What nobody waits for would count as printed, and be proven missed.
+            Errand::Print { until, .. } | Errand::Due { until, .. } if now() > until => {
+                Outcome::Failed("it took too long to render the session".to_owned())
+            }
+            Errand::Print { token, .. } => {
                 let wish = self.wish(scene, &token, Cause::Compact);
                 printed(self.print(scene, &wish))
             }
-            Errand::Due { token, resumed, always } => {
+            Errand::Due { token, resumed, always, .. } => {
                 printed(self.print_due(scene, &token, resumed, always))
             }
         }

@@ -61,9 +61,10 @@ fn what_only_tells_is_answered_at_once() {
 #[test]
 fn a_compaction_prints_after_one_job_that_writes() {
     let mut bench = bench();
+    let until = Moment(bench.now + 1_000);
     bench.send(hook("a", HookKind::Compacted {}));
     assert_eq!(bench.work(), [("a".to_owned(), Task::Write)]);
-    assert_eq!(bench.errands, [Errand::Print { token: "t".to_owned() }]);
+    assert_eq!(bench.errands, [Errand::Print { token: "t".to_owned(), until }]);
     assert_eq!(bench.replies, [print(Some("t"))]);
 }
 
@@ -71,9 +72,10 @@ fn a_compaction_prints_after_one_job_that_writes() {
 fn a_prompt_or_a_resumed_session_asks_whether_a_pointer_is_due() {
     for (event, resumed) in [(prompted(1), false), (HookKind::Resumed { always: false }, true)] {
         let mut bench = bench();
+        let until = Moment(bench.now + 1_000);
         bench.send(hook("a", event));
         assert_eq!(bench.work(), [("a".to_owned(), Task::Write)]);
-        let due = Errand::Due { token: "t".to_owned(), resumed, always: false };
+        let due = Errand::Due { token: "t".to_owned(), until, resumed, always: false };
         assert_eq!((bench.errands, bench.replies), (vec![due], vec![print(Some("t"))]));
     }
 }

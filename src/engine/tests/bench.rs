@@ -118,7 +118,7 @@ impl Bench {
             Errand::Seal { held, .. } => {
                 Outcome::Sealed(SealReply { sealed: true, held, ..SealReply::default() })
             }
-            Errand::Print { token } | Errand::Due { token, .. } => {
+            Errand::Print { token, .. } | Errand::Due { token, .. } => {
                 Outcome::Printed(Some(PrintReply { text: token, path: "/c".to_owned() }))
             }
         }

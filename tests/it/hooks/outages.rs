@@ -125,3 +125,23 @@ fn a_pointer_is_due_right_after_the_service_was_started() {
     payload["transcript_path"] = json!(service.transcript("-elsewhere", "aa").path);
     assert!(call(&service, &payload).pointer().is_some(), "{}", log(&service));
 }
+
+#[test]
+fn a_session_too_large_for_the_time_gets_its_pointer_later_and_once() {
+    let service = Service::up();
+    let talk = Talk::with_turns(&service, "aa", 2);
+    settled(&service, &talk);
+    let words = "many words ".repeat(20_000);
+    let large: String = (0..150).map(|_| talk.agent(&words)).collect();
+    talk.write(&large);
+    let first = call(&service, &talk.compacted()).pointer();
+    assert_eq!(prints(&service, "aa").len(), usize::from(first.is_some()));
+    talk.write(&talk.boundary());
+    let mut second = None;
+    until("the pointer comes", || {
+        second = call(&service, &talk.prompted("go on")).pointer();
+        first.is_some() || second.is_some()
+    });
+    assert!(first.is_some() != second.is_some(), "{first:?} {second:?} {}", log(&service));
+    assert_eq!(prints(&service, "aa").len(), 1);
+}
