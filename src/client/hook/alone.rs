@@ -2,7 +2,7 @@
 //!
 //! Only what must not be lost is done here: the pointer after a compaction, one that is due, and the
 //! archive that `/clear` asks for. Invariant: a transcript in which nothing was compacted is not
-//! parsed at a prompt. Refuses: sessions that are kept out or forgotten.
+//! parsed at a prompt, nor where the session is resumed. Refuses: sessions that are kept out or forgotten.
 use std::{
     io::Read,
     path::{Path, PathBuf},
@@ -75,7 +75,7 @@ impl Alone {
         if let HookKind::Cleared {} = self.event {
             return self.clear(files).map(|()| None);
         }
-        if self.is_prompt() && !files.iter().any(|file| has_boundary(file)) {
+        if self.needs_boundary(&files) && !files.iter().any(|file| has_boundary(file)) {
             return Ok(None);
         }
         files::prepare(&self.config.paths).map_err(in_full)?;
@@ -108,6 +108,12 @@ impl Alone {
         };
         let started = thread::Builder::new().name("hook".to_owned()).spawn(look).is_ok();
         started && receiver.recv_timeout(left).unwrap_or(false)
+    }
+
+    /// Whether nothing can be due where nothing was compacted.
+    fn needs_boundary(&self, files: &[PathBuf]) -> bool {
+        let is_resumed = matches!(self.event, HookKind::Resumed { always: false });
+        self.is_prompt() || (is_resumed && !files.is_empty())
     }
 
     fn is_prompt(&self) -> bool {

@@ -145,3 +145,15 @@ fn a_session_too_large_for_the_time_gets_its_pointer_later_and_once() {
     assert!(first.is_some() != second.is_some(), "{first:?} {second:?} {}", log(&service));
     assert_eq!(prints(&service, "aa").len(), 1);
 }
+
+#[test]
+fn a_large_session_without_a_compaction_is_not_parsed_to_find_nothing_due() {
+    let service = Service::down();
+    let talk = Talk::with_turns(&service, "aa", 2);
+    let words = "many words ".repeat(20_000);
+    talk.write(&(0..150).map(|_| talk.agent(&words)).collect::<String>());
+    for payload in [talk.prompted("go on"), talk.resumed()] {
+        assert!(call(&service, &payload).is_silent());
+    }
+    assert_eq!(log(&service), "");
+}
