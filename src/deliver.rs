@@ -5,7 +5,7 @@
 //!
 //! Invariant: a pointer is given only once its copy is there, and of two that would print for one
 //! event one is given it. Refuses: to decide whether a pointer is due.
-use std::path::PathBuf;
+use std::{path::PathBuf, time::SystemTime};
 
 use crate::{
     bottle::read_back,
@@ -126,7 +126,7 @@ pub fn print(
         // The print stands without its ranges as well.
         store.printed(wish.id.as_str(), n, &ranges(&pointer.ranges)).ok();
     }
-    copies::prune(paths, wish.id);
+    copies::prune(paths, wish.id, SystemTime::now());
     Ok(Some(Printed { n, copy, pointer }))
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Every bottle that is written is a new file, so a copy is a second name of the one that was just
 //! written: it costs nothing, and does not change when the bottle goes on. The last two copies of a
-//! session are kept. Refuses: to give a number twice, and to copy a bottle that somebody replaced.
+//! session are kept, and those of the last minutes. Refuses: to give a number twice, and to copy a bottle that somebody replaced.
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::{FileError, write_new};
@@ -13,6 +14,9 @@ use crate::paths::{Paths, SessionId};
 
 /// Copies of a session that are kept.
 const KEPT: usize = 2;
+/// And those that are younger than this: an agent may still be reading one, and one that was made for
+/// a hook which printed by itself does not push out the one that was printed.
+const YOUNG: Duration = Duration::from_secs(10 * 60);
 
 /// Gives the bottle a second name; false where that name is taken. Its text is asked for only where
 /// the file system has no second names.
@@ -34,19 +38,22 @@ pub fn highest(paths: &Paths, id: &SessionId) -> u32 {
     copies(paths, id).last().map_or(0, |(n, _)| *n)
 }
 
-/// Removes all copies of a session but the last two.
-pub fn prune(paths: &Paths, id: &SessionId) {
-    remove(&copies(paths, id), KEPT);
+/// Removes the copies of a session but the last two and the young ones. Failing at it harms nobody: it
+/// is tried again with the next copy.
+pub fn prune(paths: &Paths, id: &SessionId, now: SystemTime) {
+    let copies = copies(paths, id);
+    for (_, path) in &copies[..copies.len().saturating_sub(KEPT)] {
+        let made = fs::symlink_metadata(path).and_then(|data| data.modified());
+        let age = made.ok().and_then(|made| now.duration_since(made).ok());
+        if age.is_some_and(|age| age > YOUNG) {
+            drop(fs::remove_file(path));
+        }
+    }
 }
 
 /// Removes all copies of a session: its words are in the archive.
 pub(super) fn remove_all(paths: &Paths, id: &SessionId) {
-    remove(&copies(paths, id), 0);
-}
-
-/// Failing at it harms nobody: it is tried again with the next copy.
-fn remove(copies: &[(u32, PathBuf)], keep: usize) {
-    for (_, path) in &copies[..copies.len().saturating_sub(keep)] {
+    for (_, path) in copies(paths, id) {
         drop(fs::remove_file(path));
     }
 }
@@ -85,7 +92,10 @@ mod tests {
             fs::write(paths.bottles.join(other), "").unwrap();
         }
         assert_eq!(highest(&paths, &id), 10);
-        prune(&paths, &id);
+        let now = SystemTime::now();
+        prune(&paths, &id, now);
+        assert_eq!(copies(&paths, &id).len(), 4);
+        prune(&paths, &id, now + 2 * YOUNG);
         let left = copies(&paths, &id);
         assert_eq!(left.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [9, 10]);
         // The bottle goes on; the copy does not.
