@@ -16,6 +16,7 @@ mod sessions;
 mod whole;
 
 use std::{
+    borrow::Cow,
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -281,14 +282,12 @@ fn failed(path: &Path, error: Failure) -> Unavailable {
 }
 
 /// A text, whatever was stored in its column.
-fn text(row: &rusqlite::Row<'_>, column: usize) -> String {
+fn text<'r>(row: &'r rusqlite::Row<'_>, column: usize) -> Cow<'r, str> {
     match row.get_ref(column) {
-        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
-            String::from_utf8_lossy(bytes).into_owned()
-        }
-        Ok(ValueRef::Integer(number)) => number.to_string(),
-        Ok(ValueRef::Real(number)) => number.to_string(),
-        Ok(ValueRef::Null) | Err(_) => String::new(),
+        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => String::from_utf8_lossy(bytes),
+        Ok(ValueRef::Integer(number)) => number.to_string().into(),
+        Ok(ValueRef::Real(number)) => number.to_string().into(),
+        Ok(ValueRef::Null) | Err(_) => Cow::Borrowed(""),
     }
 }
 

@@ -4,6 +4,8 @@
 //! filed under. That name may be given anew, and all rows follow it, so that what is found is of
 //! every leg. Sorting is done here: an order asked of SQLite could tempt it to walk a whole table.
 
+use std::borrow::Cow;
+
 use rusqlite::Connection;
 
 use super::{
@@ -53,10 +55,13 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn clean(&mut self, text: &str) -> String {
+    fn clean<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let stripped = privacy::strip(text);
         self.hidden += u64::from(stripped.removed > 0);
-        normalise(&stripped.text).into_owned()
+        match stripped.text {
+            Cow::Borrowed(text) => normalise(text),
+            Cow::Owned(text) => Cow::Owned(normalise(&text).into_owned()),
+        }
     }
 }
 
@@ -73,8 +78,8 @@ pub(super) fn observed(
     observed.prompts = prompts(schema, connection, (&session, id), &mut cleaner)?;
     observed.summaries = summaries(schema, connection, &session, &mut cleaner)?;
     tool_uses(schema, connection, id, &mut observed)?;
-    observed.project = cleaner.clean(&observed.project);
-    observed.folder = cleaner.clean(&observed.folder);
+    observed.project = cleaner.clean(&observed.project).into_owned();
+    observed.folder = cleaner.clean(&observed.folder).into_owned();
     observed.hidden = cleaner.hidden;
     Ok(Some(observed))
 }
@@ -88,9 +93,9 @@ fn session(
     let mut statement = connection.prepare(&session_query(schema))?;
     let mut rows = statement.query([id])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    observed.project = text(row, 2);
+    observed.project = text(row, 2).into_owned();
     observed.started = number(row, 3).map(Moment);
-    let (number, memory) = (number(row, 0).unwrap_or_default(), text(row, 1));
+    let (number, memory) = (number(row, 0).unwrap_or_default(), text(row, 1).into_owned());
     let alone = "SELECT count(*) FROM sdk_sessions WHERE content_session_id = ?1";
     let mut alone = connection.prepare(alone)?;
     let alone = alone.query_row([id], |row| row.get::<_, i64>(0))? == 1;
@@ -113,11 +118,10 @@ fn observations(
     let mut rows = statement.query([&session.memory])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let [kind, title, subtitle, mut narrative, legacy] =
-            [3, 4, 5, 6, 7].map(|column| cleaner.clean(&text(row, column)));
-        if narrative.trim().is_empty() {
-            narrative = legacy;
-        }
+        let texts = [3, 4, 5, 6, 7].map(|column| text(row, column));
+        let [kind, title, subtitle, narrative, legacy] =
+            texts.each_ref().map(|text| cleaner.clean(text));
+        let narrative = if narrative.trim().is_empty() { legacy } else { narrative };
         found.push(Row {
             id: number(row, 0).unwrap_or_default(),
             time: Moment(number(row, 1).unwrap_or_default()),
@@ -164,7 +168,7 @@ fn prompts(
             let prompt = Prompt {
                 number: number(row, 1).unwrap_or_default(),
                 time: Moment(number(row, 2).unwrap_or_default()),
-                text: if words.len() == clean.len() { clean } else { words.to_owned() },
+                text: words.to_owned(),
                 truncated: is_truncated(&stored),
             };
             found.push((number(row, 0).unwrap_or_default(), prompt));
@@ -220,9 +224,10 @@ fn summaries(
     while let Some(row) = rows.next()? {
         let mut parts = Vec::new();
         for (column, (_, name)) in (3..).zip(PARTS) {
-            let part = cleaner.clean(&text(row, column));
+            let stored = text(row, column);
+            let part = cleaner.clean(&stored);
             if !part.trim().is_empty() {
-                parts.push((name, part));
+                parts.push((name, part.into_owned()));
             }
         }
         let id = number(row, 0).unwrap_or_default();
@@ -255,9 +260,10 @@ fn tool_uses(
     let mut rows = statement.query([id])?;
     while let Some(row) = rows.next()? {
         if observed.folder.is_empty() {
-            observed.folder = text(row, 2);
+            observed.folder = text(row, 2).into_owned();
         }
-        observed.tool_uses.push(ToolUse { call: text(row, 0), observation: number(row, 1) });
+        let call = text(row, 0).into_owned();
+        observed.tool_uses.push(ToolUse { call, observation: number(row, 1) });
     }
     Ok(())
 }

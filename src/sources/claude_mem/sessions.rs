@@ -61,7 +61,7 @@ pub(super) fn sessions(
         let latest = number(row, 3).max(number(row, 4));
         if latest.is_some() {
             found.push(Known {
-                id: text(row, 0),
+                id: text(row, 0).into_owned(),
                 project: clean(&text(row, 1)),
                 words: plain_line(&clean(&text(row, 2)), WORDS),
                 latest: latest.map(Moment),

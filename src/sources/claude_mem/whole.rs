@@ -94,7 +94,8 @@ fn answers(
          platform_source = '{PLATFORM}' AND observation_id = ?2 ORDER BY id"
     );
     let mut statement = connection.prepare(&query)?;
-    let rows = statement.query_map(rusqlite::params![session, id], |row| Ok(text(row, 0)))?;
+    let rows =
+        statement.query_map(rusqlite::params![session, id], |row| Ok(text(row, 0).into_owned()))?;
     let calls = rows.collect::<rusqlite::Result<Vec<String>>>()?;
     let calls: Vec<_> = calls.iter().map(|call| Value::Text(clean(call))).collect();
     Ok((!calls.is_empty()).then(|| ("tool_uses".to_owned(), Value::List(calls))))
