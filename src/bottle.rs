@@ -14,10 +14,12 @@ mod header;
 mod pages;
 pub mod read_back;
 mod reconstructed;
+mod settled;
 
 use std::sync::Arc;
 
 use body::Beside;
+use settled::Start;
 
 use crate::{
     observation::{placement::place, rows::Observed},
@@ -30,6 +32,7 @@ pub use about::{About, about};
 pub use pages::{MAX_PAGE_BYTES, MAX_PAGE_LINES, MAX_PAGE_TOKENS};
 pub use read_back::{Item, missing_from, read_back};
 pub use reconstructed::reconstructed;
+pub use settled::Settled;
 
 /// The version of the format, as the header tells it.
 pub const FORMAT: u32 = 1;
@@ -106,6 +109,8 @@ pub struct Bottle {
     pub calls: usize,
     /// Tool calls that are shown as stubs.
     pub pending: usize,
+    /// What [`render_grown`] needs; none where every rendering begins anew.
+    pub settled: Option<Settled>,
 }
 
 impl Bottle {
@@ -129,7 +134,25 @@ pub fn render(session: &Session, options: &Options) -> Bottle {
     let observed = options.observed.as_deref();
     let rows = observed.map(|observed| (observed, place(session, &layout, observed)));
     let mode = if rows.is_some() { Mode::FullWithObservations } else { Mode::Full };
-    write(session, &layout, &Beside { rows, ..Beside::default() }, mode, options)
+    let beside = Beside { rows, ..Beside::default() };
+    write(session, &layout, &beside, mode, options, Start::anew(session, &options.zone))
+}
+
+/// Renders a session of which a bottle is there: `old` is its text, `settled` what its rendering
+/// left. Gives what [`render`] gives, and is quick where little of what is shown has changed.
+pub fn render_grown(
+    session: &Session,
+    options: &Options,
+    settled: &Settled,
+    old: String,
+) -> Bottle {
+    if options.observed.is_some() {
+        return render(session, options);
+    }
+    let layout = session.layout();
+    let start = settled.start(session, &layout, &options.zone, old);
+    let start = start.unwrap_or_else(|| Start::anew(session, &options.zone));
+    write(session, &layout, &Beside::default(), Mode::Full, options, start)
 }
 
 fn write(
@@ -138,8 +161,9 @@ fn write(
     beside: &Beside<'_>,
     mode: Mode,
     options: &Options,
+    start: Start,
 ) -> Bottle {
-    let body = body::body(session, layout, beside, &options.zone);
+    let mut body = body::body(session, layout, beside, &options.zone, start);
     let count = |speaker| layout.messages().filter(|message| message.speaker == speaker).count();
     let told = beside.rows.as_ref().map_or(0, |(observed, _)| observed.tool_uses.len());
     let mut bottle = Bottle {
@@ -154,14 +178,16 @@ fn write(
             Mode::Full | Mode::FullWithObservations => session.ledger().calls().len(),
         },
         pending: body.pending,
+        settled: None,
     };
-    let body_pages = pages::cut(&body.text);
-    let header = header::Header { session, layout, options, body: &body };
-    header.write(&body_pages, &mut bottle);
+    header::Header { session, layout, options, body: &body }.write(&mut bottle);
+    bottle.lines = bottle.text.lines().count() + body.lines;
     // In front of the body, in place: a bottle can be large, and is never there twice.
-    let header = std::mem::replace(&mut bottle.text, body.text);
-    bottle.text.insert_str(0, &header);
-    bottle.lines = bottle.text.lines().count();
+    let mut text = std::mem::take(&mut body.text);
+    let settled = Settled::new(text.len(), options.zone.clone(), body);
+    text.insert_str(0, &bottle.text);
+    bottle.text = text;
+    bottle.settled = (mode == Mode::Full).then_some(settled);
     bottle
 }
 

@@ -19,9 +19,13 @@ use crate::{
     transcript::Speaker,
 };
 
-use super::escape::{
-    ASSISTANT, CALL, COMPACTED, DATE, HAPPENED, NOTE, ROW, RULE, STUB, SUMMARY, TRUNCATED, USER,
-    write_words,
+use super::{
+    escape::{
+        ASSISTANT, CALL, COMPACTED, DATE, HAPPENED, NOTE, ROW, RULE, STUB, SUMMARY, TRUNCATED,
+        USER, write_words,
+    },
+    pages::Pages,
+    settled::{Key, Mark, Start},
 };
 
 /// Characters of a note that quotes the host.
@@ -30,19 +34,23 @@ const QUOTED: usize = 200;
 const PART: usize = 1_000;
 
 /// The body, and what the header needs to know of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Body {
     pub(super) text: String,
+    pub(super) lines: usize,
+    pub(super) pages: Pages,
     /// The turns, in order.
     pub(super) turns: Vec<Turn>,
     /// The line of the body where each message begins, from 1.
     pub(super) messages: Vec<usize>,
     /// Stubs.
     pub(super) pending: usize,
+    /// Where the next rendering may go on, in order.
+    pub(super) marks: Vec<Mark>,
 }
 
 /// Where a turn begins.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Turn {
     /// The line of the body, from 1.
     pub(super) line: usize,
@@ -72,18 +80,19 @@ impl<'o> Beside<'o> {
     }
 }
 
+/// Writes the body from `start` on.
 pub(super) fn body(
     session: &Session,
     layout: &Layout<'_>,
     beside: &Beside<'_>,
     zone: &Zone,
+    start: Start,
 ) -> Body {
-    let date = session.started.map(|time| zone.date(time));
-    let mut writer =
-        Writer { session, layout, beside, zone, date, lines: 0, body: Body::default() };
+    let Start { body, key, date, mut index } = start;
+    let mut writer = Writer { session, layout, beside, zone, date, key, body };
     let shown = layout.shown.as_slice();
-    let mut index = 0;
     while index < shown.len() {
+        writer.mark(index);
         let rest = &shown[index..];
         let run = rest.iter().take_while(|shown| matches!(shown, Shown::Call(..))).count();
         if run > 0 {
@@ -95,7 +104,7 @@ pub(super) fn body(
         index += run.max(1);
     }
     writer.behind(shown.len());
-    writer.body
+    writer.finish()
 }
 
 struct Writer<'a, 's> {
@@ -104,11 +113,32 @@ struct Writer<'a, 's> {
     beside: &'a Beside<'a>,
     zone: &'a Zone,
     date: Option<String>,
-    lines: usize,
+    /// Of what is shown before the last mark.
+    key: Key,
     body: Body,
 }
 
 impl Writer<'_, '_> {
+    /// Sets a mark before what is shown at an index, where enough was written since the last one. A
+    /// call behind another shares its list: there is no mark between.
+    fn mark(&mut self, index: usize) {
+        let (from, cut) = self.body.marked();
+        let before = &self.layout.shown[from..index];
+        if self.body.text.len() - cut < Mark::EVERY || matches!(before, [.., Shown::Call(..)]) {
+            return;
+        }
+        self.key.add(self.session, self.layout, before);
+        self.body.pages.add(&self.body.text[cut..]);
+        self.body.mark(index, &self.key, self.date.as_deref());
+    }
+
+    fn finish(mut self) -> Body {
+        let (_, cut) = self.body.marked();
+        self.body.pages.add(&self.body.text[cut..]);
+        self.body.pages.close();
+        self.body
+    }
+
     fn shown(&mut self, shown: &Shown<'_>) {
         match shown {
             Shown::Message(message) => self.message(message),
@@ -145,19 +175,19 @@ impl Writer<'_, '_> {
         self.date(message.time);
         if message.speaker == Speaker::User && message.opens {
             let turn = Turn {
-                line: self.lines + 1,
+                line: self.body.lines + 1,
                 time: message.time,
                 leg: message.leg,
                 message: self.body.messages.len(),
             };
             self.body.turns.push(turn);
         }
-        self.body.messages.push(self.lines + 1);
+        self.body.messages.push(self.body.lines + 1);
         let line = speaker(message, self.zone);
         self.line(&line);
         let start = self.body.text.len();
         write_words(&message.text, &mut self.body.text);
-        self.lines += memchr::memchr_iter(b'\n', &self.body.text.as_bytes()[start..]).count();
+        self.body.lines += memchr::memchr_iter(b'\n', &self.body.text.as_bytes()[start..]).count();
         self.line("");
     }
 
@@ -277,7 +307,7 @@ impl Writer<'_, '_> {
     fn line(&mut self, line: &str) {
         self.body.text.push_str(line);
         self.body.text.push('\n');
-        self.lines += 1;
+        self.body.lines += 1;
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Header<'a, 's> {
 
 impl Header<'_, '_> {
     /// Writes the header into the bottle, and the pages of the whole.
-    pub(super) fn write(&self, body_pages: &[(usize, usize)], bottle: &mut Bottle) {
+    pub(super) fn write(&self, bottle: &mut Bottle) {
         let (above, below) = (self.above(0), self.below(bottle.mode));
         let mut head = self.head(bottle);
         // The line of pages stands between: its length in lines is known, its numbers are not.
@@ -71,7 +71,7 @@ impl Header<'_, '_> {
             + [&head, &above, &below].iter().map(|part| part.lines().count()).sum::<usize>()
             + index.len();
         bottle.pages = std::iter::once((1, lines))
-            .chain(body_pages.iter().map(|(first, last)| (first + lines, last + lines)))
+            .chain(self.body.pages.full.iter().map(|(first, last)| (first + lines, last + lines)))
             .collect();
         head.push_str(&pages_line(&bottle.pages));
         bottle.text = head;

@@ -50,25 +50,48 @@ impl Size {
 
 /// First and last line of each page of `text`, from 1.
 pub(super) fn cut(text: &str) -> Vec<(usize, usize)> {
-    let mut pages = Vec::new();
-    let mut first = 1;
-    let mut used = Size::default();
-    let mut number = 0;
-    for line in text.lines() {
-        number += 1;
-        let with = used.plus(Size::of(line));
-        if with.fits() || used.lines == 0 {
-            used = with;
-        } else {
-            pages.push((first, number - 1));
-            first = number;
-            used = Size::of(line);
+    let mut pages = Pages::default();
+    pages.add(text);
+    pages.close();
+    pages.full
+}
+
+/// The pages of a text that comes in portions of whole lines.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pages {
+    /// First and last line of each page that nothing is added to any more, from 1.
+    pub(super) full: Vec<(usize, usize)>,
+    pub(super) open: Open,
+}
+
+/// The page that the next line may stand on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Open {
+    /// Lines of the pages before it.
+    before: usize,
+    used: Size,
+}
+
+impl Pages {
+    pub(super) fn add(&mut self, text: &str) {
+        for line in text.lines() {
+            let size = Size::of(line);
+            if self.open.used.lines > 0 && !self.open.used.plus(size).fits() {
+                self.close();
+            }
+            self.open.used = self.open.used.plus(size);
         }
     }
-    if used.lines > 0 {
-        pages.push((first, number));
+
+    /// Ends the open page.
+    pub(super) fn close(&mut self) {
+        let Open { before, used } = self.open;
+        if used.lines > 0 {
+            let last = before + used.lines;
+            self.full.push((before + 1, last));
+            self.open = Open { before: last, used: Size::default() };
+        }
     }
-    pages
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Bottle, Mode, Options, body::Beside, write};
+use super::{Bottle, Mode, Options, body::Beside, settled::Start, write};
 use crate::{
     observation::{
         placement::Placement,
@@ -38,7 +38,8 @@ pub fn reconstructed(id: &str, host: Host, options: &Options) -> Option<Bottle> 
     let prompts = observed.prompts.iter();
     let shown = prompts.map(|prompt| Shown::Message(Message::prompt(&prompt.text, prompt.time)));
     let layout = Layout { shown: shown.collect(), rewound: Vec::new(), tasks: Vec::new() };
-    Some(write(&session, &layout, &beside(observed), Mode::Reconstructed, options))
+    let start = Start::anew(&session, &options.zone);
+    Some(write(&session, &layout, &beside(observed), Mode::Reconstructed, options, start))
 }
 
 /// What stands behind each prompt.

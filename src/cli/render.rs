@@ -167,6 +167,7 @@ fn left(text: String) -> Option<Bottle> {
         pages: about.pages,
         calls: about.calls,
         pending: about.pending,
+        settled: None,
         text,
     })
 }

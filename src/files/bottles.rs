@@ -18,8 +18,8 @@ use endless_watchers::{TailError, open_regular};
 use super::{FileError, copies, prepare, write_new, write_whole};
 use crate::{
     bottle::{
-        About, Bottle, Earlier, Item, Mode, Options, about, earlier_of, missing_from, read_back,
-        reconstructed, render, same_but_rendered, without_rendered,
+        About, Bottle, Earlier, Item, Mode, Options, Settled, about, earlier_of, missing_from,
+        read_back, reconstructed, render, render_grown, same_but_rendered, without_rendered,
     },
     paths::{Paths, SessionId},
     session::Session,
@@ -107,6 +107,7 @@ pub struct Last {
     /// Device and inode of the file; every bottle is a new one.
     file: Option<Identity>,
     about: About,
+    settled: Option<Settled>,
 }
 
 impl Kept {
@@ -125,6 +126,7 @@ impl Kept {
             content: self.content,
             file: self.file,
             about: self.about.clone(),
+            settled: self.bottle.settled.clone(),
         }
     }
 }
@@ -137,8 +139,8 @@ impl Last {
         let file = identity(&path);
         let Some(text) = read(&path)? else { return Ok(None) };
         let Some(about) = about(&text) else { return Ok(None) };
-        let last = Self { earlier: earlier_of(&text), content: content(&text), file, about };
-        Ok(Some((last, text)))
+        let (earlier, content) = (earlier_of(&text), content(&text));
+        Ok(Some((Self { earlier, content, file, about, settled: None }, text)))
     }
 
     /// The bottle without its text.
@@ -186,8 +188,8 @@ pub fn copy(
 }
 
 /// Keeps the bottle of a session whose last bottle this process wrote from the same file, which
-/// only grew since: it has all words of the old one, which need not be read. None where it would
-/// say the same.
+/// only grew since: it has all words of the old one. What did not change is taken over from the file,
+/// where that has what was written. None where the bottle would say the same.
 pub fn keep_growing(
     paths: &Paths,
     id: &SessionId,
@@ -196,12 +198,17 @@ pub fn keep_growing(
     last: &Last,
 ) -> Result<Option<Kept>, FileError> {
     options.earlier.clone_from(&last.earlier);
-    let bottle = render(session, &options);
+    let path = paths.bottle(id);
+    let bottle = match (&last.settled, read(&path)) {
+        (Some(settled), Ok(Some(old))) if content(&old) == last.content => {
+            render_grown(session, &options, settled, old)
+        }
+        _ => render(session, &options),
+    };
     let content = content(&bottle.text);
-    if content == last.content && identity(&paths.bottle(id)) == last.file {
+    if content == last.content && identity(&path) == last.file {
         return Ok(None);
     }
-    let path = paths.bottle(id);
     let one_at_a_time = one_at_a_time(paths)?;
     if identity(&path) != last.file {
         // Somebody else wrote a bottle meanwhile, which may have words of its own.
@@ -334,7 +341,8 @@ pub fn read(path: &Path) -> Result<Option<String>, FileError> {
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    let text = String::from_utf8(bytes);
+    Ok(Some(text.unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned())))
 }
 
 fn has_own_words(old: &str, session: &Session) -> bool {

@@ -29,7 +29,7 @@ pub struct Layout<'s> {
 }
 
 /// One thing that is shown.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub enum Shown<'s> {
     /// Words.
     Message(Message<'s>),
@@ -52,7 +52,7 @@ pub enum Shown<'s> {
 }
 
 /// Words as they are shown: the blocks of one message joined by an empty line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Message<'s> {
     /// Who speaks.
     pub speaker: Speaker,

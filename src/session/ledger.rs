@@ -5,10 +5,10 @@
 //! calls that change the task list included.
 use std::{
     collections::HashMap,
-    hash::{BuildHasher, RandomState},
+    hash::{BuildHasher, Hash, Hasher, RandomState},
 };
 
-use super::Span;
+use super::{Session, Span};
 use crate::{
     text::time::Moment,
     transcript::{
@@ -66,6 +66,21 @@ pub struct ToolCall {
     pub input: Place,
     /// Where its result stands.
     pub result: Option<Place>,
+}
+
+impl ToolCall {
+    /// Tells a hasher all that is known of a call of `session`, but for its id and where it stands
+    /// in the file.
+    pub fn tell(&self, session: &Session, hasher: &mut impl Hasher) {
+        #[rustfmt::skip]
+        let Self {
+            id: _, input: _, result: _, name, kind, brief, place, range, lines, created, said,
+            answered, status, line, exit, found, called, ended,
+        } = self;
+        [name, brief, place, line].map(|span| session.text(*span)).hash(hasher);
+        (kind, range, lines, created, said, answered).hash(hasher);
+        (status, exit, found, called, ended).hash(hasher);
+    }
 }
 
 impl Ledger {

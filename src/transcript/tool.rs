@@ -69,7 +69,7 @@ impl Tool<'_> {
 }
 
 /// Lines that an edit adds and removes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Lines {
     /// Lines added.
     pub added: u32,
@@ -104,7 +104,7 @@ pub enum TaskCall<'a> {
 }
 
 /// How a call stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Status {
     /// No result yet.
     #[default]
@@ -147,7 +147,7 @@ pub struct Outcome {
 }
 
 /// What a search counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
     /// Files.
     Files,
