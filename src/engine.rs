@@ -495,8 +495,7 @@ impl<K> Engine<K> {
         }
     }
 
-    /// Gives jobs out while there are workers: first what somebody waits for, then the newest
-    /// changes.
+    /// Gives jobs out while there are workers, in the order of [`Tracked::urgency`].
     fn pump(&mut self, now: Moment, effects: &mut Vec<Effect<K>>) {
         while self.jobs < self.settings.workers {
             let (id, task, errand) = match self.next_errand(now) {
@@ -519,17 +518,18 @@ impl<K> Engine<K> {
 
 impl<K> Engine<K> {
     fn next_job(&self, now: Moment) -> Option<(SessionId, Task)> {
-        let wants = |id: &SessionId| {
+        let hot = self.settings.limits.hot;
+        let wants = |id| {
             let tracked = self.sessions.get(id)?;
             let task = if self.stopping {
                 tracked.wants_at_the_end()?
             } else {
-                tracked.wants(&self.renders, now, self.settings.limits.hot)?
+                tracked.wants(&self.renders, now, hot)?
             };
-            Some((tracked.urgency(), id.clone(), task))
+            Some((tracked.urgency(now, hot), id, task))
         };
         let all = self.active.iter().filter_map(wants);
-        all.max_by_key(|(urgency, ..)| *urgency).map(|(_, id, task)| (id, task))
+        all.max_by_key(|(urgency, ..)| *urgency).map(|(_, id, task)| (id.clone(), task))
     }
 }
 

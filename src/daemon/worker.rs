@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
     thread::JoinHandle,
-    time::Instant,
+    time::Duration,
 };
 
 use crossbeam_channel::{Receiver, Sender};
@@ -281,11 +281,16 @@ impl Tools {
         if !self.lock.is_ours() {
             return Some(Err("the state folder is not ours any more".to_owned()));
         }
-        let written = self.render(id, kept);
+        let began = processor_time();
+        let mut written = self.render(id, kept);
         if written.is_ok()
             && let Some(stored) = self.remember(id, kept, read, before)
         {
             wakes.send(Wake::Event(Event::Stored(stored))).ok();
+        }
+        if let Ok(wrote) = &mut written {
+            let took = processor_time().saturating_sub(began);
+            wrote.took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         }
         Some(written)
     }
@@ -305,8 +310,8 @@ impl Tools {
         is_silent && !self.paths.bottle(id).exists()
     }
 
+    /// Renders and writes; what it cost is not told yet.
     fn render(&self, id: &SessionId, kept: &mut Kept) -> Result<Wrote, String> {
-        let began = Instant::now();
         self.observer.look(id, &mut kept.rows);
         if let Some(bytes) = self.is_current(id, kept) {
             return Ok(kept.wrote(self.paths.bottle(id), bytes, false, 0));
@@ -330,16 +335,15 @@ impl Tools {
         };
         let result = result.map_err(|error| in_full(&error))?;
         drop(session);
-        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         kept.current = Some((zone, observed));
         let Some(new) = result else {
             let bytes = std::fs::metadata(&path).map_or(0, |data| data.len());
-            return Ok(kept.wrote(path, bytes, false, took));
+            return Ok(kept.wrote(path, bytes, false, 0));
         };
         let (last, bytes) = (new.last(), new.bottle.text.len() as u64);
         let changed = new.written != bottles::Written::Unchanged;
         kept.last = Some(last);
-        Ok(kept.wrote(path, bytes, changed, took))
+        Ok(kept.wrote(path, bytes, changed, 0))
     }
 
     /// Bytes of the bottle, where it is the file that was written last and lacks nothing.
@@ -469,6 +473,13 @@ fn facts(session: &Session) -> Facts {
         torn: 0,
         kept: session.kept_bytes(),
     }
+}
+
+/// Processor time that this thread has used so far: what the disk or other programs hold up costs
+/// nobody anything.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// An error with its causes, in one line.

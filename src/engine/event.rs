@@ -242,7 +242,7 @@ pub struct Wrote {
     pub bytes: u64,
     /// Whether the file was replaced.
     pub changed: bool,
-    /// How long rendering and writing took, in milliseconds.
+    /// Processor time that the bottle cost, in microseconds.
     pub took: u64,
     /// Tool calls that it shows as stubs.
     pub pending: u64,

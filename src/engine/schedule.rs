@@ -11,10 +11,9 @@ const CALM: i64 = 1_000;
 const GATHER: i64 = 250;
 /// Bytes that one session may write in a millisecond.
 const BYTES_PER_MILLISECOND: u64 = 1_000;
-/// Time to let pass for each unit of time that rendering took: 2 % of a core.
+/// Time to let pass for each unit of processor time that a bottle cost: 2 % of a core.
 const REST: u64 = 50;
-/// But never more than this, in milliseconds: one write that a slow disk held up stops nobody for
-/// long.
+/// But never more than this, in milliseconds: one large bottle stops nobody for long.
 const MOST: i64 = 5_000;
 
 /// The rendering of all sessions together.
@@ -25,8 +24,10 @@ pub(super) struct Renders {
 }
 
 impl Renders {
-    pub(super) fn took(&mut self, milliseconds: u64, now: Moment) {
-        let rest = i64::try_from(milliseconds.saturating_mul(REST)).unwrap_or(i64::MAX).min(MOST);
+    /// A bottle cost so much processor time.
+    pub(super) fn took(&mut self, microseconds: u64, now: Moment) {
+        let rest = microseconds.saturating_mul(REST).div_ceil(1_000);
+        let rest = i64::try_from(rest).unwrap_or(i64::MAX).min(MOST);
         self.free = self.free.max(now.0).saturating_add(rest);
     }
 
@@ -56,8 +57,8 @@ mod tests {
 
     fn due(changed: i64, last: Option<(i64, u64)>, took: Option<(u64, i64)>) -> i64 {
         let mut renders = Renders::default();
-        if let Some((milliseconds, now)) = took {
-            renders.took(milliseconds, Moment(now));
+        if let Some((microseconds, now)) = took {
+            renders.took(microseconds, Moment(now));
         }
         renders.due(Moment(changed), last.map(|(at, bytes)| (Moment(at), bytes))).0
     }
@@ -68,6 +69,10 @@ mod tests {
         assert_eq!(due(5_000, Some((4_000, 10_000)), None), 5_000);
         assert_eq!(due(5_000, Some((4_900, 10_000)), None), 5_250);
         assert_eq!(due(5_000, Some((4_900, 2_000_000)), None), 6_900);
-        assert_eq!(due(5_000, Some((4_000, 10_000)), Some((30, 4_000))), 5_500);
+        for (microseconds, expected) in
+            [(0, 5_000), (1, 5_001), (300, 5_015), (30_000, 6_500), (9_000_000, 10_000)]
+        {
+            assert_eq!(due(5_000, None, Some((microseconds, 5_000))), expected);
+        }
     }
 }

@@ -105,6 +105,33 @@ fn status_sync_waits_for_what_is_hot() {
 }
 
 #[test]
+fn the_oldest_change_that_a_bottle_lacks_is_written_first_then_the_newest_of_the_backlog() {
+    let mut bench = Bench::listed();
+    bench.engine.settings.workers = 1;
+    let now = bench.now;
+    bench.send(Event::Files(["a", "b", "c"].map(|name| seen(name, 10, now)).to_vec()));
+    for _ in 0..4 {
+        bench.work();
+        bench.wait(1_000);
+    }
+    // While nothing may be rendered, the one that changed first goes on changing.
+    bench.engine.renders.took(10_000, Moment(bench.now));
+    for name in ["c", "a", "b", "c", "c"] {
+        bench.now += 10;
+        bench.send(Event::Files(vec![seen(name, 20, bench.now)]));
+        assert_eq!(bench.work(), [(name.to_owned(), Task::Read)]);
+    }
+    let old = [seen("older", 10, now - 2 * HOUR), seen("old", 10, now - HOUR)];
+    bench.send(Event::Files(old.to_vec()));
+    let mut written = Vec::new();
+    for _ in 0..100 {
+        bench.wait(10);
+        written.extend(bench.work().into_iter().map(|(name, _)| name));
+    }
+    assert_eq!(written, ["c", "a", "b", "old", "older"]);
+}
+
+#[test]
 fn a_failed_write_is_tried_again_and_told() {
     let mut bench = Bench::listed();
     let now = bench.now;

@@ -262,9 +262,13 @@ impl<K> Tracked<K> {
         Some(renders.due(changed, self.last_write).max(self.not_before))
     }
 
-    /// What somebody waits for comes first, then the newest change.
-    pub(super) fn urgency(&self) -> (bool, Moment) {
-        (self.asked.is_some(), self.newest)
+    /// What comes first has the greatest: what somebody waits for; then what goes on now, the oldest
+    /// change that a bottle lacks first, so that no session is passed over for others for ever;
+    /// then the backlog, the newest change first.
+    pub(super) fn urgency(&self, now: Moment, hot: i64) -> (bool, bool, i64) {
+        let goes_on = self.unwritten.is_some() || self.is_hot(now, hot);
+        let since = self.unwritten.unwrap_or(self.newest).0;
+        (self.asked.is_some(), goes_on, if goes_on { since.saturating_neg() } else { since })
     }
 
     /// The host told of a prompt. One that is typed while the agent works carries the id of the turn
