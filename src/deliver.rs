@@ -43,8 +43,10 @@ pub struct Wish<'a> {
     pub boundary: Option<String>,
     /// Bytes of the transcript.
     pub length: u64,
-    /// Now.
-    pub now: Moment,
+    /// The clock.
+    pub clock: fn() -> Moment,
+    /// Nobody waits for it any more then: what is claimed later would count as printed.
+    pub until: Option<Moment>,
     /// The zone that times are shown in.
     pub zone: Zone,
     /// The bottle of the session that this one was forked from; see [`parent`].
@@ -54,6 +56,12 @@ pub struct Wish<'a> {
     /// The hook itself does this, perhaps after the service has begun to: a copy that the service
     /// made for it is replaced.
     pub is_hook: bool,
+}
+
+impl Wish<'_> {
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| (self.clock)() > until)
+    }
 }
 
 /// A pointer that may be printed.
@@ -83,6 +91,9 @@ pub enum DeliverError {
     /// The path of the copy can't be given to a model.
     #[error("the path {0} is not UTF-8; set ENDLESS_HOME to one that is")]
     Path(PathBuf),
+    /// Nobody waits for it any more.
+    #[error("it took too long to render the session")]
+    Late,
     /// Others replace the bottle all the time.
     #[error("the bottle was replaced while its copy was made")]
     Replaced,
@@ -102,7 +113,14 @@ pub fn print(
     recap: &Recap<'_>,
     wish: &Wish<'_>,
 ) -> Result<Option<Printed>, DeliverError> {
+    if wish.is_late() {
+        return Err(DeliverError::Late);
+    }
     let Some((n, recorded)) = claim(paths, store, last, wish) else { return Ok(None) };
+    if !recorded && wish.is_late() {
+        // The hook prints without a record as well, and needs no second copy.
+        return Err(DeliverError::Late);
+    }
     let Some((n, last)) = copied(paths, n, recorded, last, wish)? else { return Ok(None) };
     let copy = paths.copy(wish.id, n);
     let path = copy.to_str().ok_or_else(|| DeliverError::Path(copy.clone()))?;
@@ -182,7 +200,7 @@ fn claim(
     let claim = Claim {
         token: wish.token,
         cause: wish.cause,
-        at: wish.now,
+        at: (wish.clock)(),
         length: wish.length,
         legs: last.about().legs,
         gap: last.about().pending as u64,

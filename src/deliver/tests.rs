@@ -46,7 +46,8 @@ impl Case {
             cause: Cause::Compact,
             boundary: None,
             length: 7,
-            now: Moment(1),
+            clock: || Moment(1),
+            until: None,
             zone: Zone::utc(),
             is_gone: false,
             is_hook,
@@ -101,4 +102,17 @@ fn a_hook_replaces_the_copy_that_was_made_for_it_and_no_other() {
     let taken = copied(&case.paths, 1, false, &last, &case.wish("c", true));
     assert_eq!(taken.unwrap().unwrap().0, 3);
     check(&own, 3);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_claimed() {
+    let case = Case::new();
+    let (last, store) = (case.keep(2), case.store());
+    let until = |until| Wish { until: Some(Moment(until)), ..case.wish("a", false) };
+    let recap = Recap::of_bottle(&[]);
+    let late = print(&case.paths, Some(&store), &last, &recap, &until(0));
+    assert!(matches!(late, Err(DeliverError::Late)), "{late:?}");
+    assert_eq!(store.deliveries("s").unwrap(), []);
+    assert_eq!(copies::highest(&case.paths, &case.id), 0);
+    assert!(case.print(Some(&store), &last, &until(1)).is_some());
 }

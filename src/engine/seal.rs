@@ -107,7 +107,9 @@ impl Flow {
     }
 
     fn errand(&self) -> Errand {
-        let (held, until) = (self.held.holds, self.deadline);
+        let held = self.held.holds;
+        // What is claimed must still be put into words, and be answered.
+        let until = Moment(self.deadline.0 - (self.deadline.0 - self.began.0) / 4);
         match &self.aim {
             Aim::Seal { cause } => Errand::Seal { cause: cause.clone(), held, began: self.began },
             Aim::Print { token } => Errand::Print { token: token.clone(), until },

@@ -53,16 +53,13 @@ impl Tools {
                 Outcome::Sealed(self.seal(scene, cause, held, began))
             }
             Errand::Print { .. } | Errand::Due { .. } if self.is_unknown(scene) => Outcome::Unknown,
-            // What nobody waits for would count as printed, and be proven missed.
-            Errand::Print { until, .. } | Errand::Due { until, .. } if now() > until => {
-                Outcome::Failed("it took too long to render the session".to_owned())
-            }
-            Errand::Print { token, .. } => {
-                let wish = self.wish(scene, &token, Cause::Compact);
+            Errand::Print { token, until } => {
+                let wish = self.wish(scene, &token, until, Cause::Compact);
                 printed(self.print(scene, &wish))
             }
-            Errand::Due { token, resumed, always, .. } => {
-                printed(self.print_due(scene, &token, resumed, always))
+            Errand::Due { token, until, resumed, always } => {
+                let wish = self.wish(scene, &token, until, Cause::Due);
+                printed(self.print_due(scene, wish, resumed, always))
             }
         }
     }
@@ -107,18 +104,17 @@ impl Tools {
         SealReply { sealed: true, gap, mode, bottle, held, took }
     }
 
-    fn wish<'a>(&self, scene: &Scene<'a>, token: &'a str, cause: Cause) -> Wish<'a> {
-        let length = scene.read.as_ref().map_or(0, |read| read.bytes);
-        let zone = self.rules.zone();
+    fn wish<'a>(&self, scene: &Scene<'a>, token: &'a str, until: Moment, cause: Cause) -> Wish<'a> {
         let session = scene.kept.map(Kept::session);
         Wish {
             id: scene.id,
             token,
             cause,
             boundary: None,
-            length,
-            now: now(),
-            zone,
+            length: scene.read.as_ref().map_or(0, |read| read.bytes),
+            clock: now,
+            until: Some(until),
+            zone: self.rules.zone(),
             parent: session.and_then(|session| deliver::parent(&self.paths, scene.id, session)),
             is_gone: scene.files.is_empty() || session.is_some_and(says_nothing),
             is_hook: false,
@@ -183,11 +179,10 @@ impl Tools {
     fn print_due(
         &self,
         scene: &Scene<'_>,
-        token: &str,
+        wish: Wish<'_>,
         resumed: bool,
         always: bool,
     ) -> Result<Option<Printed>, String> {
-        let wish = self.wish(scene, token, Cause::Due);
         if resumed && (always || wish.is_gone) {
             return self.print(scene, &wish);
         }

@@ -61,7 +61,7 @@ fn what_only_tells_is_answered_at_once() {
 #[test]
 fn a_compaction_prints_after_one_job_that_writes() {
     let mut bench = bench();
-    let until = Moment(bench.now + 1_000);
+    let until = Moment(bench.now + 750);
     bench.send(hook("a", HookKind::Compacted {}));
     assert_eq!(bench.work(), [("a".to_owned(), Task::Write)]);
     assert_eq!(bench.errands, [Errand::Print { token: "t".to_owned(), until }]);
@@ -72,7 +72,7 @@ fn a_compaction_prints_after_one_job_that_writes() {
 fn a_prompt_or_a_resumed_session_asks_whether_a_pointer_is_due() {
     for (event, resumed) in [(prompted(1), false), (HookKind::Resumed { always: false }, true)] {
         let mut bench = bench();
-        let until = Moment(bench.now + 1_000);
+        let until = Moment(bench.now + 750);
         bench.send(hook("a", event));
         assert_eq!(bench.work(), [("a".to_owned(), Task::Write)]);
         let due = Errand::Due { token: "t".to_owned(), until, resumed, always: false };

@@ -132,8 +132,13 @@ impl Bench {
     ) {
         let facts = Facts { user: 1, assistant: 1, kept: 100, ..Facts::default() };
         let writes = job.task == Task::Write && read.is_ok();
-        let wrote =
-            Wrote { path: "/b".into(), bytes: 1_000, changed: true, took: 1_000, ..Wrote::default() };
+        let wrote = Wrote {
+            path: "/b".into(),
+            bytes: 1_000,
+            changed: true,
+            took: 1_000,
+            ..Wrote::default()
+        };
         let errand = job.errand.map(|(flow, errand)| (flow, self.outcome(errand)));
         self.send(Event::Done(Box::new(Done {
             id: job.id,

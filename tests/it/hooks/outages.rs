@@ -132,18 +132,20 @@ fn a_session_too_large_for_the_time_gets_its_pointer_later_and_once() {
     let talk = Talk::with_turns(&service, "aa", 2);
     settled(&service, &talk);
     let words = "many words ".repeat(20_000);
-    let large: String = (0..150).map(|_| talk.agent(&words)).collect();
+    let large: String = (0..60).map(|_| talk.agent(&words)).collect();
     talk.write(&large);
-    let first = call(&service, &talk.compacted()).pointer();
-    assert_eq!(prints(&service, "aa").len(), usize::from(first.is_some()));
+    let mut printed = usize::from(call(&service, &talk.compacted()).pointer().is_some());
     talk.write(&talk.boundary());
-    let mut second = None;
     until("the pointer comes", || {
-        second = call(&service, &talk.prompted("go on")).pointer();
-        first.is_some() || second.is_some()
+        if printed == 0 && !prints(&service, "aa").is_empty() {
+            // The machine is so busy that a print was claimed in time, and answered too late.
+            talk.write(&talk.agent("I go on without knowing."));
+        }
+        printed += usize::from(call(&service, &talk.prompted("go on")).pointer().is_some());
+        printed > 0
     });
-    assert!(first.is_some() != second.is_some(), "{first:?} {second:?} {}", log(&service));
-    assert_eq!(prints(&service, "aa").len(), 1);
+    assert_eq!(printed, 1, "{}", log(&service));
+    assert!(prints(&service, "aa").len() <= 2, "{}", log(&service));
 }
 
 #[test]
