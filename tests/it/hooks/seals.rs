@@ -7,7 +7,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{Hook, Talk, call, log, settled};
-use crate::harness::{Service, equal};
+use crate::harness::{Service, equal, until};
 
 /// The host's own delay: it writes on a timer of 100 ms.
 const DELAYS: [u64; 4] = [0, 60, 100, 150];
@@ -115,9 +115,9 @@ fn renders_and_seals_at_once_tear_nothing() {
         assert!(bottle.contains(&format!("answer {} of aa", 10 + round)));
     }
     assert_eq!(service.archive().len(), 0);
-    let names = std::fs::read_dir(service.state("bottles")).unwrap();
-    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 2, "{names:?}");
+    until("there is a bottle and no temporary", || {
+        std::fs::read_dir(service.state("bottles")).unwrap().count() == 2
+    });
 }
 
 #[test]

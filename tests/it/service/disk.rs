@@ -46,10 +46,14 @@ pub(crate) fn fill(folder: &Path) -> PathBuf {
     path
 }
 
+/// The service may be trying to write at this moment.
 fn no_temporaries(service: &Service) {
-    let files = fs::read_dir(service.state("bottles")).unwrap();
-    let names: Vec<_> = files.map(|entry| entry.unwrap().file_name()).collect();
-    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
+    let is_temporary = |entry: std::io::Result<fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().ends_with(".tmp")
+    };
+    until("no temporary is left", || {
+        !fs::read_dir(service.state("bottles")).unwrap().any(is_temporary)
+    });
 }
 
 #[test]
