@@ -159,9 +159,14 @@ impl Bounded {
 ///
 /// Marks of headings, lists and quotes at its start are left out, as is what ends the clause.
 pub fn first_clause(text: &str, max_chars: usize) -> String {
+    told_clause(text, max_chars).unwrap_or_else(|| plain_line(clause(text), max_chars))
+}
+
+/// [`first_clause`], if a line says something.
+pub fn told_clause(text: &str, max_chars: usize) -> Option<String> {
     let mut lines = text.split(['\n', '\r']).map(without_marks);
-    let line = lines.find(|line| says_something(line)).unwrap_or(text);
-    plain_line(clause(line), max_chars)
+    let line = lines.find(|line| says_something(line))?;
+    Some(plain_line(clause(line), max_chars))
 }
 
 fn says_something(line: &str) -> bool {

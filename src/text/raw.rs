@@ -4,6 +4,10 @@
 //! a needless yes, never a wrong no: only an opening tag can make privacy remove anything, and every
 //! way that JSON can write one is looked for. Decodes nothing.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::tags::NAMES;
 
 /// Whether [`super::privacy::strip`] could change the text that these bytes of a JSON string decode to.
@@ -12,16 +16,22 @@ use super::tags::NAMES;
 /// they stand in the file, escapes not decoded; only an opening tag matters.
 pub fn may_hide(raw: &[u8]) -> bool {
     let plain = memchr::memchr_iter(b'<', raw).map(|at| at + 1);
-    let escape = br"\u003";
-    let escaped = memchr::memmem::find_iter(raw, escape)
-        .map(|at| at + escape.len())
+    let escaped = ESCAPE
+        .find_iter(raw)
+        .map(|at| at + ESCAPE.needle().len())
         .filter(|at| matches!(raw.get(*at), Some(b'c' | b'C')))
         .map(|at| at + 1);
     plain.chain(escaped).any(|at| may_be_name(&raw[at..]))
 }
 
+/// How an escaped `<` begins.
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u003"));
+
 fn may_be_name(raw: &[u8]) -> bool {
-    NAMES.iter().any(|name| {
+    // Most of what stands behind a `<` differs in its first letter.
+    let Some(first) = raw.first() else { return false };
+    let begins = |name: &&&str| *first == b'\\' || first.eq_ignore_ascii_case(&name.as_bytes()[0]);
+    NAMES.iter().filter(begins).any(|name| {
         let mut pairs = raw.iter().zip(name.bytes());
         let differs = pairs.find(|(byte, wanted)| !byte.eq_ignore_ascii_case(wanted));
         match differs {

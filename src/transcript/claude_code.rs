@@ -8,6 +8,7 @@
 //! What a row says is decided once it was walked over whole: see [`row`].
 
 mod commands;
+mod excerpt;
 mod input;
 pub mod outcome;
 mod row;

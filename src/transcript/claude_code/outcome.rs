@@ -4,12 +4,11 @@
 //! tail of it decoded, unless private text may stand in it: then it is stripped whole first.
 use std::borrow::Cow;
 
-use memchr::memmem;
-
+use super::excerpt::{HEAD, decoded, head, last_line, near, texts, whole_text};
 use crate::{
     text::{
         envelope::envelopes,
-        line::{first_clause, plain_line},
+        line::{first_clause, plain_line, told_clause},
         privacy,
     },
     transcript::{
@@ -21,12 +20,6 @@ use crate::{
 
 /// Characters kept of a telling line.
 const LINE: usize = 160;
-/// Raw bytes at the end of an output in which its last line is looked for at first.
-const TAIL: usize = 512;
-/// Raw bytes of a text that are decoded to find its first clause.
-const HEAD: usize = 4_096;
-/// How a line begins that the host adds to a command's output.
-const HOSTS_LINE: &str = "Shell cwd was reset to ";
 /// Words that mark the line of a failed command that says why.
 const TELLING: &[&str] =
     &["error", "failed", "failure", "panicked", "fatal", "exception", "denied", "not found"];
@@ -80,7 +73,8 @@ impl<'a> ToolResult<'a> {
 }
 
 fn failed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
-    let text = whole_text(result, outcome);
+    let text =
+        short_failure(result, kind).unwrap_or_else(|| whole_text(result, &mut outcome.hidden));
     outcome.status = failure(result, &text);
     match outcome.status {
         Status::Declined => {
@@ -96,6 +90,20 @@ fn failed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
         Status::Failed => outcome.line = plain_line(untagged(&text), LINE),
         _ => {}
     }
+}
+
+/// The start of a failed result, where it tells all that is kept of the whole.
+fn short_failure(result: &ToolResult<'_>, kind: ToolKind) -> Option<String> {
+    if kind == ToolKind::Command || result.denial.is_some() {
+        return None;
+    }
+    let text = near(result.content)?;
+    // No character that is cut in two, no closing tag that may be.
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    let said = untagged(text);
+    let line = plain_line(said, LINE);
+    let is_full = line.ends_with('…') && line.chars().count() == LINE && !said.contains('<');
+    (is_full && !is_declined(text)).then(|| text.to_owned())
 }
 
 fn failure(result: &ToolResult<'_>, text: &str) -> Status {
@@ -115,8 +123,8 @@ fn failure(result: &ToolResult<'_>, text: &str) -> Status {
 
 /// The host says so itself; what the person wrote does not count.
 fn was_stopped(text: &str) -> bool {
-    let hosts = SAID.iter().find_map(|mark| text.split_once(mark)).map_or(text, |(hosts, _)| hosts);
-    is_declined(text) && hosts.contains(STOPPED)
+    let hosts = || SAID.iter().find_map(|mark| text.split_once(mark)).map_or(text, |split| split.0);
+    is_declined(text) && hosts().contains(STOPPED)
 }
 
 fn is_declined(text: &str) -> bool {
@@ -196,8 +204,10 @@ fn completed(result: &ToolResult<'_>, kind: ToolKind, outcome: &mut Outcome) {
         }
         ToolKind::Agent => outcome.line = report(result, outcome),
         ToolKind::Fetch | ToolKind::Other => {
-            let text = head(result.content, outcome);
-            outcome.line = first_clause(behind_heading(untagged(&text)), LINE);
+            outcome.line = near_clause(result.content).unwrap_or_else(|| {
+                let text = head(result.content, &mut outcome.hidden);
+                first_clause(behind_heading(untagged(&text)), LINE)
+            });
         }
         ToolKind::Read => {}
     }
@@ -214,9 +224,9 @@ fn command(result: &ToolResult<'_>, outcome: &mut Outcome) {
         return;
     }
     outcome.exit = Some(0);
-    let mut line = last_line(result.content, outcome);
+    let mut line = last_line(result.content, &mut outcome.hidden);
     if line.is_empty() {
-        line = last_line(detail("stdout"), outcome);
+        line = last_line(detail("stdout"), &mut outcome.hidden);
     }
     outcome.line = plain_line(&line, LINE);
 }
@@ -249,7 +259,14 @@ fn found(result: &ToolResult<'_>, outcome: &mut Outcome) -> Option<(u64, Counted
     if let Some(files) = number("numFiles") {
         return Some((files, Counted::Files));
     }
-    let text = head(result.content, outcome);
+    if tells_no_number(result.content) {
+        return None;
+    }
+    files(&head(result.content, &mut outcome.hidden))
+}
+
+/// How many files a search says that it found.
+fn files(text: &str) -> Option<(u64, Counted)> {
     let text = text.trim();
     if text.is_empty() || text.starts_with("No files found") || text.starts_with("No matches found")
     {
@@ -257,6 +274,14 @@ fn found(result: &ToolResult<'_>, outcome: &mut Outcome) -> Option<(u64, Counted
     }
     let counted = text.strip_prefix("Found ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     counted.map(|files| (files, Counted::Files))
+}
+
+/// Whether a search's text begins with something that it found.
+fn tells_no_number(content: Option<Raw<'_>>) -> bool {
+    near(content).is_some_and(|start| {
+        let is_other = |first: char| first.is_ascii() && !matches!(first, 'N' | 'F');
+        start.trim_start().starts_with(is_other)
+    })
 }
 
 /// `Task #3 created successfully: …`
@@ -288,7 +313,7 @@ fn answers(result: &ToolResult<'_>, outcome: &mut Outcome) -> Vec<String> {
             return said;
         }
     }
-    let text = whole_text(result, outcome);
+    let text = whole_text(result, &mut outcome.hidden);
     quoted_answers(&text).map(|inner| vec![inner.to_owned()]).unwrap_or_default()
 }
 
@@ -326,6 +351,15 @@ fn report(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
         }
     }
     String::new()
+}
+
+/// The first clause of a text, where it stands in a whole line near the start and nothing that a
+/// host puts before it does.
+fn near_clause(content: Option<Raw<'_>>) -> Option<String> {
+    let start = near(content)?;
+    let (lines, _) = start.rsplit_once('\n')?;
+    let is_marked = lines.trim_start().starts_with(['<', 'W']);
+    if is_marked { None } else { told_clause(lines, LINE) }
 }
 
 /// Without the heading and the list of links that a web search begins with.
@@ -372,94 +406,63 @@ fn untagged(text: &str) -> &str {
         .map_or(text, |rest| rest.trim_end_matches("</tool_use_error>"))
 }
 
-/// The last line of an output that is not empty.
-fn last_line(output: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
-    let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with(HOSTS_LINE);
-    let last = |text: &str| text.lines().rev().find(tells).map(str::to_owned);
-    let Some(output) = output else { return String::new() };
-    let raw = output.quoted().map(|quoted| quoted.0);
-    let Some(raw) = raw.filter(|raw| !privacy::may_hide(raw)) else {
-        let text = texts(output).join("\n");
-        return last(&privacy::clean(&text, &mut outcome.hidden)).unwrap_or_default();
-    };
-    let mut length = TAIL;
-    loop {
-        let tail = tail(raw, length);
-        let found = last(&Quoted(tail).decode());
-        if found.is_some() || tail.len() == raw.len() {
-            return found.unwrap_or_default();
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn outcome(text: &str, kind: ToolKind, failed: bool) -> Outcome {
+        let content = serde_json::Value::from(text).to_string();
+        let content = Some(Raw(content.as_bytes()));
+        let id = Cow::Borrowed("");
+        ToolResult { id, failed, denial: None, feedback: None, content, detail: None }.outcome(kind)
+    }
+
+    fn soup() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "a",
+            "word ",
+            "字",
+            "\u{3000}",
+            "\u{200b}",
+            "…",
+            "\n",
+            "\r",
+            " ",
+            "\\",
+            "\"",
+            "```",
+            "1. ",
+            "- ",
+            ". ",
+            "Found 3 files",
+            "No files found",
+            "Web search results for query:",
+            "Links:",
+            "<tool_use_error>",
+            "</tool_use_error>",
+            "The user rejected",
+            "[Request interrupted by user",
+        ]);
+        let run = (piece, prop_oneof![3 => 1_usize..4, 1 => 100_usize..260]);
+        prop::collection::vec(run.prop_map(|(piece, times)| piece.repeat(times)), 0..9)
+            .prop_map(|runs| runs.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn the_start_of_a_result_tells_what_the_whole_does(text in soup()) {
+            let text: String = text.chars().take(1_000).collect();
+            let failed = outcome(&text, ToolKind::Edit, true);
+            if failed.status == Status::Failed {
+                prop_assert_eq!(failed.line, plain_line(untagged(&text), LINE));
+            }
+            let other = outcome(&text, ToolKind::Other, false).line;
+            prop_assert_eq!(other, first_clause(behind_heading(untagged(&text)), LINE));
+            prop_assert_eq!(outcome(&text, ToolKind::Search, false).found, files(&text));
         }
-        length = length.saturating_mul(8);
     }
-}
-
-/// About the last `length` raw bytes of a string, cut where an escaped line ends; all of it where
-/// none does.
-fn tail(raw: &[u8], length: usize) -> &[u8] {
-    if raw.len() <= length {
-        return raw;
-    }
-    let near = &raw[raw.len() - length..];
-    let mut from = 0;
-    while let Some(found) = memmem::find(&near[from..], b"\\n") {
-        let at = from + found;
-        // A newline's escape, unless its backslash is itself escaped.
-        let before = near[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if before == 0 && at > 0 {
-            return &near[at + 2..];
-        }
-        from = at + 2;
-    }
-    raw
-}
-
-/// The start of a result's text, privacy-stripped.
-fn head(content: Option<Raw<'_>>, outcome: &mut Outcome) -> String {
-    let hides = content.is_some_and(|raw| privacy::may_hide(raw.0));
-    let text = decoded(content, if hides { usize::MAX } else { HEAD });
-    privacy::clean(&text, &mut outcome.hidden).into_owned()
-}
-
-/// The whole text of a result, privacy-stripped. Where the host shows the model nothing, its own
-/// record counts.
-fn whole_text(result: &ToolResult<'_>, outcome: &mut Outcome) -> String {
-    let text = decoded(result.content, usize::MAX);
-    let text = if text.trim().is_empty() {
-        decoded(result.detail.as_ref().map(|detail| detail.raw), usize::MAX)
-    } else {
-        text
-    };
-    privacy::clean(&text, &mut outcome.hidden).into_owned()
-}
-
-/// The texts of a content, joined; of long strings only about `bytes` at the start.
-fn decoded(content: Option<Raw<'_>>, bytes: usize) -> Cow<'_, str> {
-    let Some(content) = content else { return Cow::Borrowed("") };
-    match content.quoted() {
-        Some(quoted) => Quoted(start(quoted.0, bytes)).decode(),
-        None => Cow::Owned(texts(content).join("\n")),
-    }
-}
-
-/// The first bytes of a raw string, not cut inside an escape.
-fn start(raw: &[u8], bytes: usize) -> &[u8] {
-    if raw.len() <= bytes {
-        return raw;
-    }
-    let cut = memchr::memrchr(b'\\', &raw[..bytes]).filter(|at| bytes - at < 12);
-    let cut = cut.unwrap_or(bytes);
-    let escapes = raw[..cut].iter().rev().take_while(|byte| **byte == b'\\').count();
-    &raw[..cut - escapes]
-}
-
-/// The decoded texts of a content: a string, or a list of text blocks.
-fn texts(content: Raw<'_>) -> Vec<Cow<'_, str>> {
-    if let Some(quoted) = content.quoted() {
-        return vec![quoted.decode()];
-    }
-    content
-        .elements()
-        .into_iter()
-        .filter_map(|block| block.quoted().map(Quoted::decode).or_else(|| block.text("text")))
-        .collect()
 }
