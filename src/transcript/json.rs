@@ -12,6 +12,7 @@ mod quotes;
 use std::borrow::Cow;
 
 use memchr::memchr;
+use quotes::Ends;
 
 /// The line is not the JSON that it should be: cut, glued to another, or not JSON at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -115,7 +116,8 @@ impl<'a> Quoted<'a> {
     /// The string: escapes resolved, lone surrogates and invalid UTF-8 replaced by U+FFFD.
     pub fn decode(self) -> Cow<'a, str> {
         match memchr(b'\\', self.0) {
-            None => String::from_utf8_lossy(self.0),
+            None => std::str::from_utf8(self.0)
+                .map_or_else(|_| String::from_utf8_lossy(self.0), Cow::Borrowed),
             Some(first) => Cow::Owned(unescape(self.0, first)),
         }
     }
@@ -126,12 +128,13 @@ impl<'a> Quoted<'a> {
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    ends: Ends,
 }
 
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, ends: Ends::default() }
     }
 
     /// Bytes passed so far.
@@ -322,14 +325,15 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn quoted(&mut self) -> Result<Quoted<'a>, Broken> {
         if self.bytes.get(self.at) != Some(&b'"') {
             return Err(self.broken());
         }
-        let inside = &self.bytes[self.at + 1..];
-        let length = quotes::string_end(inside).ok_or_else(|| self.broken())?;
-        self.at += length + 2;
-        Ok(Quoted(&inside[..length]))
+        let start = self.at + 1;
+        let end = self.ends.after(self.bytes, start).ok_or_else(|| self.broken())?;
+        self.at = end + 1;
+        Ok(Quoted(&self.bytes[start..end]))
     }
 
     fn scalar(&mut self) -> Result<(), Broken> {
