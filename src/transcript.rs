@@ -311,25 +311,28 @@ pub fn parse_line<'a>(host: Host, line: &'a [u8], offset: u64, sink: &mut impl F
 fn uuid(text: &[u8]) -> Option<u128> {
     let text: &[u8; 36] = text.try_into().ok()?;
     let mut value = 0_u128;
+    let mut all = 0;
     for (start, end) in [(0, 8), (9, 13), (14, 18), (19, 23), (24, 36)] {
-        if end < 36 && text[end] != b'-' {
-            return None;
-        }
+        let mut part = 0;
         for byte in &text[start..end] {
-            value = value << 4 | u128::from(HEX[usize::from(*byte)]?);
+            let digit = HEX[usize::from(*byte)];
+            all |= digit;
+            part = part << 4 | u64::from(digit);
         }
+        value = value << (4 * (end - start)) | u128::from(part);
     }
-    Some(value)
+    let is_uuid = all < 16 && [8, 13, 18, 23].iter().all(|at| text[*at] == b'-');
+    is_uuid.then_some(value)
 }
 
-/// The value of each hexadecimal digit.
-const HEX: [Option<u8>; 256] = {
-    let mut table = [None; 256];
+/// The value of each hexadecimal digit; over 15 where there is none.
+const HEX: [u8; 256] = {
+    let mut table = [u8::MAX; 256];
     let mut digit = 0_u8;
     while digit < 16 {
         let (lower, upper) = (b"0123456789abcdef", b"0123456789ABCDEF");
-        table[lower[digit as usize] as usize] = Some(digit);
-        table[upper[digit as usize] as usize] = Some(digit);
+        table[lower[digit as usize] as usize] = digit;
+        table[upper[digit as usize] as usize] = digit;
         digit += 1;
     }
     table

@@ -182,8 +182,9 @@ impl Session {
     }
 
     fn prompt(&mut self, text: &str, label: &Label<'_>, opens: Opens, context: Context) {
-        self.proof.typed(words_key(text), context.entry.place);
-        let arrived = self.queue.arrived(words_key(text));
+        let key = words_key(text);
+        self.proof.typed(key, context.entry.place);
+        let arrived = self.queue.arrived(key);
         self.set_hidden(arrived.hide, true);
         self.set_hidden(arrived.show, false);
         if opens == Opens::Turn {

@@ -154,7 +154,7 @@ fn assistant<'a>(row: &Row<'a>, entry: &mut Entry<'a>) {
     if !row.api_error {
         entry.about.model = row.message.model.filter(|model| !model.is("<synthetic>"));
         if entry.about.model.is_some() {
-            entry.about.context = row.message.usage.and_then(context);
+            entry.about.context = row.message.usage;
         }
     }
     match &row.message.content {
@@ -295,26 +295,4 @@ pub fn placeholder(name: &str, source: Raw<'_>) -> String {
     } else {
         format!("{name}: {format}, {} KB", bytes.div_ceil(1024))
     }
-}
-
-/// Tokens in the model's context after a reply: all that went in, and what came out.
-fn context(usage: Raw<'_>) -> Option<u64> {
-    const PARTS: [&[u8]; 4] = [
-        b"input_tokens",
-        b"cache_creation_input_tokens",
-        b"cache_read_input_tokens",
-        b"output_tokens",
-    ];
-    let mut sum = 0_u64;
-    usage
-        .cursor()
-        .members(|key, cursor| {
-            let value = cursor.raw()?;
-            if PARTS.contains(&key.0) {
-                sum = sum.saturating_add(value.number().unwrap_or(0));
-            }
-            Ok(())
-        })
-        .ok()?;
-    (sum > 0).then_some(sum)
 }

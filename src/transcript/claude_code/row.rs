@@ -41,7 +41,7 @@ pub(super) struct Row<'a> {
 pub(super) struct Message<'a> {
     pub(super) id: Option<Quoted<'a>>,
     pub(super) model: Option<Quoted<'a>>,
-    pub(super) usage: Option<Raw<'a>>,
+    pub(super) usage: Option<u64>,
     pub(super) content: Content<'a>,
 }
 
@@ -167,7 +167,7 @@ fn message_field<'a>(
     match key.0 {
         b"id" => message.id = cursor.string()?,
         b"model" => message.model = cursor.string()?,
-        b"usage" => message.usage = Some(cursor.raw()?),
+        b"usage" => message.usage = context(cursor)?,
         b"content" => message.content = content(cursor)?,
         name if name.contains(&b'\\') => {
             return match plain_key(&key.decode()) {
@@ -178,6 +178,22 @@ fn message_field<'a>(
         _ => cursor.skip()?,
     }
     Ok(())
+}
+
+/// Tokens in the model's context after a reply: all that went in, and what came out.
+fn context(usage: &mut Cursor<'_>) -> Result<Option<u64>, Broken> {
+    let mut sum = 0_u64;
+    usage.members(|key, cursor| {
+        match key.0 {
+            b"input_tokens"
+            | b"cache_creation_input_tokens"
+            | b"cache_read_input_tokens"
+            | b"output_tokens" => sum = sum.saturating_add(cursor.raw()?.number().unwrap_or(0)),
+            _ => cursor.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok((sum > 0).then_some(sum))
 }
 
 fn content<'a>(cursor: &mut Cursor<'a>) -> Result<Content<'a>, Broken> {
