@@ -7,13 +7,13 @@ mod support;
 
 use std::{collections::BTreeMap, hint::black_box, time::Duration};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use endless::{
-    bottle::read_back,
+    bottle::{read_back, render_grown},
     transcript::{Host, parse_line},
 };
 
-use support::{MB, SEED, bottle, measures, megabytes, read, words, write_transcript};
+use support::{MB, SEED, bottle, measures, megabytes, options, read, words, write_transcript};
 
 criterion_group! {
     name = all;
@@ -77,7 +77,8 @@ fn sessions(criterion: &mut Criterion) {
     let size = if measures() { 50 * MB } else { MB };
     let path = write_transcript(folder.path().join("transcript"), size, true).expect("a file");
     let session = read(&path).expect("a transcript");
-    let text = bottle(&session).text;
+    let old = bottle(&session);
+    let (text, settled) = (old.text, old.settled.expect("a session without a source beside it"));
     let size = megabytes(&path).expect("a file");
     let name = format!(
         "{size:.0} MB with {:.2} MB of words to {:.2} MB",
@@ -88,6 +89,10 @@ fn sessions(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("layout", |bencher| bencher.iter(|| black_box(session.layout())));
     group.bench_function("render", |bencher| bencher.iter(|| black_box(bottle(&session))));
+    group.bench_function("render_grown", |bencher| {
+        let grown = |old| render_grown(&session, &options(), &settled, old);
+        bencher.iter_batched(|| text.clone(), |old| black_box(grown(old)), BatchSize::LargeInput);
+    });
     group.bench_function("read_back", |bencher| bencher.iter(|| black_box(read_back(&text))));
     group.finish();
 }

@@ -55,10 +55,12 @@ pub(crate) fn words(session: &Session) -> usize {
 
 /// Renders a session at a fixed time.
 pub(crate) fn bottle(session: &Session) -> Bottle {
-    render(
-        session,
-        &Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None },
-    )
+    render(session, &options())
+}
+
+/// What the rendering depends on beside the session.
+pub(crate) fn options() -> Options {
+    Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None }
 }
 
 /// The length of a file in MB.

@@ -436,6 +436,58 @@ mod tests {
         assert_eq!(case.archive(), ["4-s.md"]);
     }
 
+    /// A session of so many words and a call, which has its result or not.
+    fn long(words: usize, has_result: bool) -> Session {
+        let mut session = Session::new("s", Host::ClaudeCode);
+        let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]}}"#;
+        let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"made"}]}}"#;
+        let said = (0..words).map(|number| {
+            let text = "word ".repeat(200);
+            format!(r#"{{"type":"user","message":{{"content":"{number} {text}"}}}}"#)
+        });
+        let rows = [call.to_owned()].into_iter().chain(said);
+        for row in rows.chain(has_result.then(|| result.to_owned())) {
+            parse_line(Host::ClaudeCode, row.as_bytes(), 0, &mut |line| session.fold_line(line));
+        }
+        session
+    }
+
+    #[test]
+    fn a_bottle_that_grows_is_the_whole_one_whatever_became_of_its_file() {
+        let case = Case::new();
+        let path = case.paths.bottle(&case.id);
+        let options = |now| Options {
+            zone: Zone::utc(),
+            rendered: Moment(now),
+            earlier: None,
+            observed: None,
+        };
+        let change = |from: &str, to: &str| {
+            let text = fs::read_to_string(&path).unwrap().replacen(from, to, 1);
+            fs::write(&path, text).unwrap();
+        };
+        let mut last = keep(&case.paths, &case.id, &long(40, false), options(1)).unwrap().last();
+        let meanwhile: [&dyn Fn(); 5] = [
+            &|| {},
+            &|| change("rendered: 1970", "rendered: 11970"),
+            &|| change("word word", "wort word"),
+            &|| fs::write(&path, "").unwrap(),
+            &|| fs::remove_file(&path).unwrap(),
+        ];
+        for (number, meanwhile) in (1..).zip(meanwhile) {
+            meanwhile();
+            let session = long(40 + number, number > 1);
+            let now = options(i64::try_from(number).unwrap());
+            let kept = keep_growing(&case.paths, &case.id, &session, now.clone(), &last);
+            last = kept.unwrap().unwrap().last();
+            let earlier = last.earlier.clone();
+            let whole = render(&session, &Options { earlier, ..now });
+            assert!(fs::read_to_string(&path).unwrap() == whole.text, "{number}");
+        }
+        let (session, now) = (long(45, true), options(9));
+        assert!(keep_growing(&case.paths, &case.id, &session, now, &last).unwrap().is_none());
+    }
+
     #[test]
     fn a_failure_takes_the_archived_copy_back() {
         let case = Case::new();

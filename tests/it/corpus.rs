@@ -50,9 +50,11 @@ pub(crate) fn session(bytes: &[u8]) -> Session {
 }
 
 pub(crate) fn render(session: &Session) -> bottle::Bottle {
-    let options =
-        bottle::Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None };
-    bottle::render(session, &options)
+    bottle::render(session, &options())
+}
+
+fn options() -> bottle::Options {
+    bottle::Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed: None }
 }
 
 /// A message as both readings give it.
@@ -127,6 +129,30 @@ fn every_bottle_of_the_corpus_reads_back() {
 
 /// What a bottle must keep of tool traffic: every changed path, every command with its exit
 /// status (cut at 120 characters), and at least nine in ten of the paths read.
+/// Portions in which a transcript comes.
+const PORTIONS: usize = 24;
+
+#[test]
+fn every_bottle_of_the_corpus_that_grew_is_the_whole_one() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        let mut session = Session::new("corpus", Host::ClaudeCode);
+        let mut old = render(&session);
+        for portion in lines.chunks(lines.len().div_ceil(PORTIONS)) {
+            for line in portion {
+                parse_line(Host::ClaudeCode, line, 0, &mut |line| session.fold_line(line));
+            }
+            let settled = old.settled.as_ref().unwrap();
+            let new = bottle::render_grown(&session, &options(), settled, old.text);
+            let whole = render(&session);
+            assert!(new.text == whole.text && new.pages == whole.pages, "{}", path.display());
+            assert_eq!((new.lines, new.pending), (whole.lines, whole.pending));
+            old = new;
+        }
+    }
+}
+
 #[test]
 fn every_bottle_of_the_corpus_keeps_paths_commands_and_exit_statuses() {
     for path in corpus() {
