@@ -1,6 +1,6 @@
 //! `endless hook`: what the host calls.
 
-use std::process;
+use std::{panic, process};
 
 use super::{failure::Failure, output};
 use crate::{
@@ -31,6 +31,7 @@ impl Hook {
 
 /// Answers an event. Never fails.
 pub(super) fn run(environment: &Environment) {
+    panic::set_hook(Box::new(|_| process::exit(0)));
     let loaded = Config::load(environment);
     // A spoilt file is no reason to lose a conversation.
     let (config, trouble) = match loaded {
@@ -43,7 +44,7 @@ pub(super) fn run(environment: &Environment) {
     if !config.enabled {
         return;
     }
-    fail_quietly(config.paths.clone());
+    log_faults(config.paths.clone());
     if let Some(trouble) = trouble {
         log::write(&config.paths, "configuration", &trouble);
     }
@@ -66,10 +67,12 @@ fn answer(config: &Config, payload: &payload::Payload) {
     }
 }
 
-/// A fault of ours ends the hook without a word to the host.
-fn fail_quietly(paths: Paths) {
-    std::panic::set_hook(Box::new(move |fault| {
-        log::write(&paths, "fault", &fault.to_string());
+/// A fault of ours ends the hook without a word to the host. Only its place is noted: what it says
+/// may quote the text that it failed at, private parts and all.
+fn log_faults(paths: Paths) {
+    panic::set_hook(Box::new(move |fault| {
+        let place = fault.location().map(ToString::to_string);
+        log::write(&paths, "fault", &place.unwrap_or_default());
         process::exit(0);
     }));
 }
