@@ -42,6 +42,7 @@ fn patience(event: &HookKind) -> Patience {
         HookKind::Compacted {} | HookKind::Resumed { .. } => (1_000, 500),
         HookKind::Compacting { .. } => (2_000, 1_900),
         HookKind::Prompted { .. } => (200, 120),
+        // A fork's transcript is written some 100 ms after its first event.
         HookKind::Permission { .. } => (500, 400),
         // Without a service the hook archives by itself; the host gives it 1.5 seconds.
         HookKind::Cleared {} => (1_000, 50),

@@ -3,23 +3,14 @@
 //! The file must be named as a pointer names it, or with the links of the state folder resolved, and
 //! must be a plain file there: a way through other links or `..` may lead elsewhere by the time
 //! that the host reads. Refuses everything else by saying nothing: then the host asks the person.
-use std::{
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, time::Instant};
 
-use super::{alone::Alone, ask, payload::Payload};
+use super::{alone::Alone, ask, patience, payload::Payload};
 use crate::{
     config::Config,
     engine::{hook::HookKind, request::Reply},
     paths::SessionId,
 };
-
-/// How long the service may take: a fork's transcript is written some 100 ms after its first event.
-const SERVICE: Duration = Duration::from_millis(400);
-/// How long all may take.
-const WHOLE: Duration = Duration::from_millis(500);
 
 pub(super) fn is_allowed(
     config: &Config,
@@ -33,13 +24,14 @@ pub(super) fn is_allowed(
         return true;
     }
     let event = HookKind::Permission { parent: owner.to_string() };
-    match ask(config, payload, &event, "", SERVICE) {
+    let patience = patience(&event);
+    match ask(config, payload, &event, "", patience.service) {
         Ok(Reply::Allowed(allowed)) => return allowed,
         Ok(other) => troubles.push(format!("the service answered {other:?}")),
         Err(super::ClientError::Down) => {}
         Err(error) => troubles.push(error.to_string()),
     }
-    let left = WHOLE.saturating_sub(began.elapsed());
+    let left = patience.whole.saturating_sub(began.elapsed());
     Alone::new(config, payload, event, String::new()).links_to(&owner, left)
 }
 
