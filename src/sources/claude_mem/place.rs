@@ -1,12 +1,15 @@
 //! Where claude-mem keeps its data, found the way it finds it itself.
 //!
-//! The variable outweighs its settings file, that its default. Refuses: to make anything.
+//! The variable outweighs its settings file, that its default. Refuses: to make
+//! anything, and to wait for a pipe that stands in a file's place.
 
 use std::{
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 
+use endless_watchers::open_regular;
 use serde_json::Value;
 
 use crate::paths::ClaudeMemPlace as Place;
@@ -14,6 +17,8 @@ use crate::paths::ClaudeMemPlace as Place;
 /// The default folder in the home, which also holds the settings that name another.
 const DEFAULT: &str = ".claude-mem";
 const SETTINGS: &str = "settings.json";
+/// Bytes of the settings; more are none that claude-mem wrote.
+const LONGEST: u64 = 1 << 20;
 /// The key, and the variable.
 const DATA: &str = "CLAUDE_MEM_DATA_DIR";
 const RUNTIME: &str = "CLAUDE_MEM_RUNTIME";
@@ -36,7 +41,11 @@ pub(super) fn is_server(folder: &Path) -> bool {
 
 /// A key of the settings file: flat, or under `env` as older versions wrote it.
 fn setting(folder: &Path, key: &str) -> Option<String> {
-    let bytes = fs::read(folder.join(SETTINGS)).ok()?;
+    let mut bytes = Vec::new();
+    // People keep their settings elsewhere, and put a link here.
+    let path = fs::canonicalize(folder.join(SETTINGS)).ok()?;
+    let file = open_regular(&path).ok()?;
+    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let settings: Value = serde_json::from_slice(bytes).ok()?;
     let value = settings.get(key).or_else(|| settings.get("env")?.get(key))?;
@@ -73,6 +82,14 @@ mod tests {
             fs::write(default.join(SETTINGS), settings).unwrap();
             assert_eq!(folder(&place), Some(expected), "{settings}");
         }
+        let settings = default.join(SETTINGS);
+        fs::rename(&settings, home.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(home.join("elsewhere"), &settings).unwrap();
+        assert_eq!(folder(&place), Some("/old".into()));
+        fs::remove_file(&settings).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&settings).status().unwrap();
+        assert!(made.success());
+        assert_eq!(folder(&place), Some(default));
         place.variable = Some("/v".into());
         assert_eq!(folder(&place), Some("/v".into()));
         assert_eq!(folder(&Place::default()), None);

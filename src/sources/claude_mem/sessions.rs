@@ -35,13 +35,12 @@ pub(super) fn sessions(
     prefix: &str,
 ) -> rusqlite::Result<Vec<Known>> {
     let linked = schema.has_column(PROMPTS, "session_db_id");
-    let of_prompts = |what: &str| match linked {
-        true => format!("(SELECT {what} FROM user_prompts p WHERE p.session_db_id = s.id)"),
+    let of_prompts = |what: &str, rest: &str| match linked {
+        true => format!("(SELECT {what} FROM user_prompts p WHERE p.session_db_id = s.id{rest})"),
         false => "NULL".to_owned(),
     };
-    let first =
-        of_prompts("p.prompt_text").replace("= s.id)", "= s.id ORDER BY p.prompt_number LIMIT 1)");
-    let newest = of_prompts("max(p.created_at_epoch)");
+    let first = of_prompts("p.prompt_text", " ORDER BY p.prompt_number LIMIT 1");
+    let newest = of_prompts("max(p.created_at_epoch)", "");
     let observed = "(SELECT max(o.created_at_epoch) FROM observations o \
                     WHERE o.memory_session_id = s.memory_session_id)";
     let columns = schema.list(SESSIONS, "s", &["content_session_id", "project"]);
