@@ -5,8 +5,6 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde::Serialize;
-
 use super::{failure::Failure, list::since, observed::observed, output, session};
 use crate::{
     bottle::Options,
@@ -118,13 +116,8 @@ impl Seal {
     }
 
     fn show(&self, reply: &SealReply) -> Result<(), Failure> {
-        #[derive(Serialize)]
-        struct Report<'a> {
-            #[serde(flatten)]
-            reply: &'a SealReply,
-        }
         if self.json {
-            return output::json(&Report { reply });
+            return output::json(reply);
         }
         if reply.gap > 0 {
             let calls = if reply.gap == 1 { "tool call is" } else { "tool calls are" };
