@@ -8,7 +8,7 @@
 use std::{path::PathBuf, time::SystemTime};
 
 use crate::{
-    bottle::read_back,
+    bottle::{Options, read_back},
     engine::{
         delivery::{self, Evidence, Print},
         hook::PrintReply,
@@ -18,13 +18,15 @@ use crate::{
         bottles::{self, Copied, Last},
         copies,
     },
-    observation::relative,
     paths::{Paths, SessionId},
     pointer::{Parent, Place, Pointer, Recap, pointer},
     session::{Session, ledger::ToolCall, proof::Boundary},
     store::{Cause, Claim, Delivery, Store, StoreError},
     text::time::{Moment, Zone},
-    transcript::tool::{Status, ToolKind},
+    transcript::{
+        Host,
+        tool::{Status, ToolKind},
+    },
 };
 
 /// How often a copy is tried whose bottle or number others take.
@@ -124,21 +126,8 @@ pub fn print(
     let Some((n, last)) = copied(paths, n, recorded, last, wish)? else { return Ok(None) };
     let copy = paths.copy(wish.id, n);
     let path = copy.to_str().ok_or_else(|| DeliverError::Path(copy.clone()))?;
-    let about = last.about();
-    let place = Place {
-        session: wish.id.as_str(),
-        n,
-        path,
-        mode: about.mode,
-        lines: about.lines,
-        pages: &about.pages,
-        legs: about.legs,
-        rendered: about.rendered,
-        gap: about.pending,
-        gone: wish.is_gone,
-        parent: wish.parent.as_ref(),
-        zone: &wish.zone,
-    };
+    let bottle = Place::of(last.about(), wish.id.as_str(), path, &wish.zone);
+    let place = Place { n, gone: wish.is_gone, parent: wish.parent.as_ref(), ..bottle };
     let pointer = pointer(&place, recap);
     if recorded && let Some(store) = store {
         // The print stands without its ranges as well.
@@ -187,6 +176,28 @@ pub fn print_gone(
     let Some((last, text)) = Last::of_file(paths, wish.id)? else { return Ok(None) };
     let items = read_back(&text).unwrap_or_default();
     print(paths, store, &last, &Recap::of_bottle(&items), wish)
+}
+
+/// Makes a bottle of what an observation source keeps of a session, where there is none. Not of one
+/// that was forgotten or cleared: without a transcript nothing new is said in it.
+///
+/// # Errors
+/// Where it can't be written.
+pub fn reconstruct(
+    paths: &Paths,
+    store: Option<&Store>,
+    id: &SessionId,
+    options: impl FnOnce() -> Option<Options>,
+) -> Result<(), FileError> {
+    let is_left_alone = |store: &Store| {
+        store.is_forgotten(id.as_str()).unwrap_or(false)
+            || store.archived(id.as_str()).is_ok_and(|archived| archived.is_some())
+    };
+    if paths.bottle(id).exists() || store.is_some_and(is_left_alone) {
+        return Ok(());
+    }
+    let Some(options) = options() else { return Ok(()) };
+    bottles::keep_reconstructed(paths, id, Host::ClaudeCode, options).map(drop)
 }
 
 /// The number of the print, and whether it is recorded; none where another hook prints.
@@ -290,10 +301,9 @@ fn print_of(delivery: &Delivery) -> Print {
 fn reads(session: &Session, id: &SessionId, n: u32) -> String {
     let name = format!("{id}@{n}.md");
     let is_copy = |call: &&ToolCall| {
-        let path = relative(session.text(call.brief), &session.folder);
         call.kind == ToolKind::Read
             && call.status == Status::Completed
-            && path.rsplit('/').next() == Some(name.as_str())
+            && session.text(call.brief).rsplit('/').next() == Some(name.as_str())
     };
     let calls = session.ledger().calls().iter().filter(is_copy);
     let mut read: Vec<String> = Vec::new();

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 pub use recap::Recap;
 
 use crate::{
-    bottle::Mode,
+    bottle::{About, Mode},
     text::{
         mark::{self, Mark},
         measure::{grouped, utf16_head, utf16_len},
@@ -64,6 +64,26 @@ pub struct Place<'a> {
     pub parent: Option<&'a Parent>,
     /// The zone that times are shown in.
     pub zone: &'a Zone,
+}
+
+impl<'a> Place<'a> {
+    /// The bottle at this path, for a person to paste: of what a print knows besides nothing is said.
+    pub fn of(about: &'a About, session: &'a str, path: &'a str, zone: &'a Zone) -> Self {
+        Self {
+            session,
+            n: 0,
+            path,
+            mode: about.mode,
+            lines: about.lines,
+            pages: &about.pages,
+            legs: about.legs,
+            rendered: about.rendered,
+            gap: about.pending,
+            gone: false,
+            parent: None,
+            zone,
+        }
+    }
 }
 
 /// The bottle of the session that a fork came from.

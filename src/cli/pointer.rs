@@ -87,24 +87,11 @@ impl Pointer {
 fn fresh(loaded: &Loaded, config: &Config) -> Result<Report, Failure> {
     session::refuse_forgotten(config, &loaded.id, NOTHING)?;
     let options = options(config, &loaded.id);
-    let rendered = options.rendered;
     let kept = session::keep(config, loaded, options)?;
     session::warn(loaded, &kept.bottle, kept.archived());
     let layout = loaded.session.layout();
-    let place = Place {
-        session: loaded.id.as_str(),
-        n: 0,
-        path: &shown(&kept.path),
-        mode: kept.bottle.mode,
-        lines: kept.bottle.lines,
-        pages: &kept.bottle.pages,
-        legs: loaded.session.legs(),
-        rendered,
-        gap: kept.bottle.pending,
-        gone: false,
-        parent: None,
-        zone: &config.zone,
-    };
+    let (last, path) = (kept.last(), shown(&kept.path));
+    let place = Place::of(last.about(), loaded.id.as_str(), &path, &config.zone);
     Ok(Report::new(&place, &Recap::of_session(&layout)))
 }
 
@@ -126,20 +113,8 @@ fn left(id: &SessionId, config: &Config) -> Result<Report, Failure> {
             path.display()
         )));
     };
-    let place = Place {
-        session: id.as_str(),
-        n: 0,
-        path: &shown(&path),
-        mode: about.mode,
-        lines: about.lines,
-        pages: &about.pages,
-        legs: about.legs,
-        rendered: about.rendered,
-        gap: about.pending,
-        gone: true,
-        parent: None,
-        zone: &config.zone,
-    };
+    let path = shown(&path);
+    let place = Place { gone: true, ..Place::of(&about, id.as_str(), &path, &config.zone) };
     Ok(Report::new(&place, &Recap::of_bottle(&items)))
 }
 

@@ -169,25 +169,20 @@ impl Alone {
         if self.is_prompt() {
             return Ok(None);
         }
-        self.reconstruct()?;
+        self.reconstruct(store)?;
         let wish = Wish { is_gone: true, ..self.wish(self.cause()) };
         deliver::print_gone(&self.config.paths, store, &wish).map_err(in_full)
     }
 
     /// Makes a bottle of what claude-mem keeps, where there is none.
-    fn reconstruct(&self) -> Result<(), String> {
-        if self.config.paths.bottle(&self.id).exists() {
-            return Ok(());
-        }
-        let Some(observed) = self.observed() else { return Ok(()) };
-        if self.config.is_excluded(Path::new(&observed.folder)) {
-            return Ok(());
-        }
-        let (zone, observed) = (self.config.zone.clone(), Some(observed));
-        let options = Options { zone, rendered: now(), earlier: None, observed };
-        let kept =
-            bottles::keep_reconstructed(&self.config.paths, &self.id, Host::ClaudeCode, options);
-        kept.map(drop).map_err(in_full)
+    fn reconstruct(&self, store: Option<&Store>) -> Result<(), String> {
+        let options = || {
+            let observed = self.observed()?;
+            let is_out = self.config.is_excluded(Path::new(&observed.folder));
+            let (zone, observed) = (self.config.zone.clone(), Some(observed));
+            (!is_out).then(|| Options { zone, rendered: now(), earlier: None, observed })
+        };
+        deliver::reconstruct(&self.config.paths, store, &self.id, options).map_err(in_full)
     }
 
     fn cause(&self) -> Cause {

@@ -13,17 +13,13 @@ use crate::{
         event::{Errand, Outcome, Read, Wrote},
         hook::SealReply,
     },
-    files::{
-        FileError,
-        bottles::{self, Last},
-    },
+    files::FileError,
     paths::SessionId,
     pointer::Recap,
     session::Session,
     sources::transcripts::born,
     store::{Cause, Seal, Store},
     text::time::Moment,
-    transcript::Host,
 };
 
 /// What was done of a job when its errand begins.
@@ -79,15 +75,16 @@ impl Tools {
         if (shown.0, shown.1) == (0, 0) || shown == kept.noted {
             return;
         }
-        let noted = self.with_store(|store| deliver::note(store, id, session, now()));
-        if let Some(Ok(_)) = noted {
+        let note = |store: &Store| deliver::note(store, id, session, now());
+        if let Some(Ok(_)) = self.with_store(|store| store.map(note)) {
             kept.noted = shown;
         }
     }
 
-    fn with_store<T>(&self, work: impl FnOnce(&Store) -> T) -> Option<T> {
-        let database = self.database.lock().ok()?;
-        database.as_ref().map(|(store, _)| work(store))
+    /// Does something with the database, which may not be usable.
+    fn with_store<T>(&self, work: impl FnOnce(Option<&Store>) -> T) -> T {
+        let database = self.database.lock().ok();
+        work(database.as_deref().and_then(Option::as_ref).map(|(store, _)| store))
     }
 
     fn seal(&self, scene: &Scene<'_>, cause: String, held: bool, began: Moment) -> SealReply {
@@ -99,7 +96,7 @@ impl Tools {
         let took = u64::try_from(at.0 - began.0).unwrap_or(0);
         let (gap, mode) = (about.pending as u64, about.mode.as_str().to_owned());
         let seal = Seal { at, cause, gap, mode: mode.clone(), held, took };
-        self.with_store(|store| store.put_seal(scene.id.as_str(), &seal).ok());
+        self.with_store(|store| store.map(|store| store.put_seal(scene.id.as_str(), &seal).ok()));
         let bottle = wrote.path.display().to_string();
         SealReply { sealed: true, gap, mode, bottle, held, took }
     }
@@ -139,41 +136,29 @@ impl Tools {
         let Some(last) = &kept.last else { return Ok(None) };
         let (session, _) = kept.now();
         let layout = session.layout();
-        self.print_with(last, &Recap::of_session(&layout), wish)
-    }
-
-    fn print_with(
-        &self,
-        last: &Last,
-        recap: &Recap<'_>,
-        wish: &Wish<'_>,
-    ) -> Result<Option<Printed>, DeliverError> {
-        let database = self.database.lock().ok();
-        let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
-        deliver::print(&self.paths, store, last, recap, wish)
+        let recap = Recap::of_session(&layout);
+        self.with_store(|store| deliver::print(&self.paths, store, last, &recap, wish))
     }
 
     fn print_gone(&self, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
         self.reconstruct(wish.id)?;
-        let database = self.database.lock().ok();
-        let store = database.as_deref().and_then(Option::as_ref).map(|(store, _)| store);
-        deliver::print_gone(&self.paths, store, wish)
+        self.with_store(|store| deliver::print_gone(&self.paths, store, wish))
     }
 
     /// Makes a bottle of what claude-mem keeps, where there is none.
     fn reconstruct(&self, id: &SessionId) -> Result<(), FileError> {
-        if self.paths.bottle(id).exists() || !self.lock.is_ours() {
+        if !self.lock.is_ours() {
             return Ok(());
         }
-        let mut rows = Rows::default();
-        self.observer.look(id, &mut rows);
-        let Some(observed) = rows.observed else { return Ok(()) };
-        if self.rules.excludes(Path::new(&observed.folder)) {
-            return Ok(());
-        }
-        let (zone, observed) = (self.rules.zone(), Some(observed));
-        let options = Options { zone, rendered: now(), earlier: None, observed };
-        bottles::keep_reconstructed(&self.paths, id, Host::ClaudeCode, options).map(drop)
+        let options = || {
+            let mut rows = Rows::default();
+            self.observer.look(id, &mut rows);
+            let observed = rows.observed?;
+            let is_out = self.rules.excludes(Path::new(&observed.folder));
+            let (zone, observed) = (self.rules.zone(), Some(observed));
+            (!is_out).then(|| Options { zone, rendered: now(), earlier: None, observed })
+        };
+        self.with_store(|store| deliver::reconstruct(&self.paths, store, id, options))
     }
 
     fn print_due(
@@ -188,10 +173,9 @@ impl Tools {
         }
         let Some(kept) = scene.kept else { return Ok(None) };
         let born = scene.files.first().and_then(|file| born(file));
-        let due = self.with_store(|store| {
-            deliver::due(store, scene.id, kept.session(), born, self.installed)
-        });
-        match due {
+        let due =
+            |store: &Store| deliver::due(store, scene.id, kept.session(), born, self.installed);
+        match self.with_store(|store| store.map(due)) {
             Some(Ok(Some(boundary))) => {
                 self.print(scene, &Wish { boundary: Some(boundary), ..wish })
             }

@@ -1,8 +1,21 @@
 //! Transcripts that are pruned, rewritten, or deleted between an event and the next.
 use std::fs;
 
+use serde_json::json;
+
 use super::{Talk, call, log, settled};
-use crate::harness::{Service, until};
+use crate::harness::{Service, is_gone, until};
+
+/// A session that the database of claude-mem knows.
+const CLAUDE_MEM_ID: &str = "11111111-aaaa-4aaa-8aaa-000000000001";
+
+fn with_claude_mem(service: &Service) {
+    let fixture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claude-mem/store-13.25.3/claude-mem.db");
+    let database = service.sandbox.path(".claude-mem/claude-mem.db");
+    fs::create_dir_all(database.parent().unwrap()).unwrap();
+    fs::copy(fixture, database).unwrap();
+}
 
 fn with_sealed(up: bool) -> (Service, Talk) {
     let mut service = Service::up();
@@ -96,23 +109,51 @@ fn a_session_that_is_resumed_without_its_transcript() {
 
 #[test]
 fn a_session_of_which_only_claude_mem_knows() {
-    const ID: &str = "11111111-aaaa-4aaa-8aaa-000000000001";
-    let fixture =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/claude-mem/store-13.25.3/claude-mem.db");
     for up in [true, false] {
         let mut service = Service::up();
-        let database = service.sandbox.path(".claude-mem/claude-mem.db");
-        fs::create_dir_all(database.parent().unwrap()).unwrap();
-        fs::copy(fixture, database).unwrap();
+        with_claude_mem(&service);
         if !up {
             service.kill();
         }
-        let talk = Talk::new(&service, ID);
+        let talk = Talk::new(&service, CLAUDE_MEM_ID);
         assert!(call(&service, &talk.prompted("begin")).is_silent());
         let pointer = call(&service, &talk.resumed()).pointer();
         let pointer = pointer.unwrap_or_else(|| panic!("{up} {}", log(&service)));
         assert!(pointer.text.contains("mode: reconstructed"), "{}", pointer.text);
         assert!(pointer.copy().contains("- [#3] Retry loop no longer retries POST"));
+    }
+}
+
+/// What was cleared or forgotten does not come back from claude-mem when the transcript goes.
+#[test]
+fn a_session_that_was_left_behind_and_of_which_claude_mem_knows() {
+    for (up, forgotten) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut service = Service::up();
+        let talk = Talk::with_turns(&service, CLAUDE_MEM_ID, 2);
+        settled(&service, &talk);
+        with_claude_mem(&service);
+        if !up {
+            service.kill();
+        }
+        if forgotten {
+            let forget = ["forget", CLAUDE_MEM_ID, "--yes"];
+            assert!(service.command().args(forget).output().unwrap().status.success());
+        } else {
+            let cleared = talk.event("SessionEnd", &json!({"reason": "clear"}));
+            assert!(call(&service, &cleared).is_silent());
+        }
+        until("the bottle is gone", || is_gone(&service.bottle_path(CLAUDE_MEM_ID)));
+        for emptied in [true, false] {
+            match emptied {
+                true => talk.transcript.rewrite("{\"type\":\"mode\",\"mode\":\"normal\"}\n"),
+                false => talk.transcript.delete(),
+            }
+            for payload in [talk.resumed(), talk.compacted()] {
+                let answer = call(&service, &payload);
+                assert!(answer.is_silent(), "{up} {forgotten} {emptied} {answer:?}");
+            }
+        }
+        assert!(service.bottle(CLAUDE_MEM_ID).is_none());
     }
 }
 
