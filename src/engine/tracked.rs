@@ -272,8 +272,15 @@ impl<K> Tracked<K> {
     }
 
     /// The host told of a prompt. One that is typed while the agent works carries the id of the turn
-    /// that runs (fact), which proves nothing: it is known by its words alone.
+    /// that runs (fact), which proves nothing: it is known by its words alone. The same again before
+    /// anything was written comes from two hooks, a plugin's and that of the settings: the host
+    /// writes the prompt when both have ended.
     pub(super) fn announce(&mut self, mut prompt: Announced) {
+        let read = self.read;
+        let is_same = |known: &Announced| known.words == prompt.words && known.after == read;
+        if self.prompt_id == prompt.id && self.announced.as_ref().is_some_and(is_same) {
+            return;
+        }
         let turn = self.prompt_id.clone();
         self.prompt_id.clone_from(&prompt.id);
         if prompt.id == turn {

@@ -115,6 +115,21 @@ fn a_prompt_that_is_typed_while_the_agent_works_is_known_by_its_words_alone() {
 }
 
 #[test]
+fn a_prompt_that_two_hooks_tell_of_is_one() {
+    let mut bench = bench();
+    for _ in 0..2 {
+        bench.send(hook("a", prompted(5)));
+        bench.work();
+        bench.wait(100);
+    }
+    bench.errands.clear();
+    bench.send(hook("a", compacting("auto")));
+    bench.work();
+    let announced = Announced { id: Some("p".to_owned()), words: 5, after: 10 };
+    assert_eq!(bench.errands[0], Errand::Look(Barrier::Prompt(Some(announced))));
+}
+
+#[test]
 fn where_the_barrier_holds_a_seal_takes_two_jobs_and_without_one_a_single_one() {
     for (cause, jobs) in [("auto", &[Task::Read, Task::Write][..]), ("manual", &[Task::Write])] {
         let mut bench = bench();
