@@ -3,6 +3,8 @@
 //!
 //! The database is made from the schema of `fixtures/claude-mem`, with rows of the size that models
 //! write, five sessions at a time side by side: 0.6 GB in $TMPDIR.
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
 mod generate;
 
 use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
@@ -47,6 +49,14 @@ fn rows(criterion: &mut Criterion) {
     let options = Options { zone: Zone::utc(), rendered: Moment(0), earlier: None, observed };
     let without = Options { observed: None, ..options.clone() };
 
+    if measures() {
+        println!("work, whatever else the machine does:");
+        work("observed", || drop(black_box(source.observed(SESSION))));
+        let again = || ClaudeMem::new(place.clone(), BUSY).observed(SESSION);
+        work("opened and observed", || drop(black_box(again())));
+        work("mark", || drop(black_box(source.mark(SESSION))));
+        work("render with them", || drop(black_box(render(&session, &options))));
+    }
     let mut group = criterion.benchmark_group(format!("{EACH} of {}", sessions * EACH));
     group.bench_function("observed", |bencher| {
         bencher.iter(|| black_box(source.observed(SESSION)));
@@ -63,6 +73,23 @@ fn rows(criterion: &mut Criterion) {
         bencher.iter(|| black_box(render(&session, &without)));
     });
     group.finish();
+}
+
+/// Prints how long a core works for one of these, the least of several hundred.
+fn work(name: &str, mut once: impl FnMut()) {
+    let now = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(time).unwrap_or_default()
+    };
+    let mut times: Vec<Duration> = (0..300)
+        .map(|_| {
+            let began = now();
+            once();
+            now().saturating_sub(began)
+        })
+        .collect();
+    times.sort_unstable();
+    println!("{name:20} least {:?}, median {:?}", times[0], times[times.len() / 2]);
 }
 
 /// Whether to measure. `cargo bench` says so; `cargo test` runs a bench only to see that it works.
