@@ -6,7 +6,7 @@
 //!
 //! Refuses: to let a bottle wait for the database. What can't be read now is derived now.
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -41,6 +41,14 @@ struct Shared {
     source: Option<ClaudeMem>,
     /// It was locked, and is left alone until then.
     rests: Option<(Instant, Unavailable)>,
+    /// Sessions whose bottles had to go without it.
+    without: BTreeSet<SessionId>,
+}
+
+impl Shared {
+    fn new(config: &Config) -> Self {
+        Self { source: source(config), rests: None, without: BTreeSet::new() }
+    }
 }
 
 /// What a worker keeps of a session's rows.
@@ -57,7 +65,16 @@ pub(super) struct Rows {
 
 impl Observer {
     pub(super) fn new(config: &Config) -> Self {
-        Self(Arc::new(Mutex::new(Shared { source: source(config), rests: None })))
+        Self(Arc::new(Mutex::new(Shared::new(config))))
+    }
+
+    /// The sessions whose bottles had to go without the database, which can be read now.
+    fn without(&self) -> Vec<SessionId> {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.rests.as_ref().is_some_and(|(until, _)| Instant::now() < *until) {
+            return Vec::new();
+        }
+        std::mem::take(&mut shared.without).into_iter().collect()
     }
 
     /// Lets go of the database while nobody needs it: its owner may want it for itself.
@@ -68,7 +85,7 @@ impl Observer {
 
     pub(super) fn set(&self, config: &Config) {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *shared = Shared { source: source(config), rests: None };
+        *shared = Shared::new(config);
     }
 
     /// Brings the rows of a session up to date.
@@ -76,7 +93,10 @@ impl Observer {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = match shared.look(id, rows) {
             None => SWITCHED_OFF.to_owned(),
-            Some(Err(error)) => error.to_string(),
+            Some(Err(error)) => {
+                shared.without.insert(id.clone());
+                error.to_string()
+            }
             Some(Ok(())) if rows.observed.is_some() => {
                 rows.served = Served::claude_mem();
                 return;
@@ -238,6 +258,7 @@ impl Look {
                 if self.version != Some(version) || !all_marked {
                     self.compare(version);
                 }
+                self.send_observed(self.observer.without());
             }
             Err(error) => self.lost(&error),
         }
@@ -259,9 +280,7 @@ impl Look {
             }
         }
         self.version = Some(version);
-        if !changed.is_empty() {
-            self.send(Event::Observed(changed));
-        }
+        self.send_observed(changed);
     }
 
     /// It can't be read: what has rows in its bottle goes on without.
@@ -269,9 +288,13 @@ impl Look {
         self.tell(Served::derived(error.to_string()));
         self.version = None;
         let with_rows = self.marks.drain().filter(|(_, mark)| mark.is_some()).map(|(id, _)| id);
-        let changed: Vec<_> = with_rows.collect();
-        if !changed.is_empty() {
-            self.send(Event::Observed(changed));
+        let changed = with_rows.collect();
+        self.send_observed(changed);
+    }
+
+    fn send_observed(&self, sessions: Vec<SessionId>) {
+        if !sessions.is_empty() {
+            self.send(Event::Observed(sessions));
         }
     }
 
