@@ -127,9 +127,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environm
         Ok(cli) => cli.command.run(environment),
         // A host takes the status 2 of a hook for the wish to block what the person does.
         Err(error) if arguments.get(1).is_some_and(|name| name == "hook") => {
-            explain(&error).map_err(Failure::harmless)
+            explain(&error, &arguments).map_err(Failure::harmless)
         }
-        Err(error) => explain(&error),
+        Err(error) => explain(&error, &arguments),
     };
     match result {
         Ok(()) => Exit::Done,
@@ -141,23 +141,35 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environm
 }
 
 /// Help and version go to stdout, and an error of usage is one line.
-fn explain(error: &clap::Error) -> Result<(), Failure> {
+fn explain(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output::help(&error.render()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::usage("no command was given; `endless --help` shows them"))
         }
-        _ => Err(Failure::usage(one_line(&error.render().to_string()))),
+        _ => Err(Failure::usage(one_line(&error.render().to_string(), &called(arguments)))),
     }
 }
 
-/// What clap says in several paragraphs, without the usage.
-fn one_line(text: &str) -> String {
+/// The command that was called, as far as there is one of that name: `endless install hooks`.
+fn called(arguments: &[OsString]) -> String {
+    let mut command = command();
+    let mut called = command.get_name().to_owned();
+    for argument in arguments.iter().skip(1) {
+        let Some(next) = command.find_subcommand(argument).cloned() else { break };
+        called = format!("{called} {}", next.get_name());
+        command = next;
+    }
+    called
+}
+
+/// What clap says in several paragraphs, without the usage; the help of what was called has it.
+fn one_line(text: &str, called: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = text.split("\nUsage:").next().unwrap_or(text);
     let said = said.split("\nFor more information").next().unwrap_or(said);
     let words: Vec<_> = said.split_whitespace().collect();
-    format!("{}; see `endless --help`", words.join(" "))
+    format!("{}; see `{called} --help`", words.join(" "))
 }
 
 fn command() -> clap::Command {
@@ -177,9 +189,22 @@ mod tests {
     fn usage_errors_are_one_line() {
         let error = Cli::try_parse_from(["endless", "render", "x", "--jsn"]).unwrap_err();
         assert_eq!(
-            one_line(&error.render().to_string()),
+            one_line(&error.render().to_string(), "endless render"),
             "unexpected argument '--jsn' found tip: a similar argument exists: '--json'; see \
-             `endless --help`"
+             `endless render --help`"
         );
+    }
+
+    #[test]
+    fn the_help_of_what_was_called_is_named() {
+        for (line, expected) in [
+            ("endless", "endless"),
+            ("endless rendr x", "endless"),
+            ("endless render --jsn list", "endless render"),
+            ("/usr/bin/endless install hooks --x", "endless install hooks"),
+        ] {
+            let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(called(&arguments), expected, "{line}");
+        }
     }
 }

@@ -81,6 +81,7 @@ impl Render {
             let made = self.without_transcript(&loaded.id, &config, environment)?;
             return self.print(&made, &Report::new(&loaded, &made, started));
         }
+        refuse_what_is_no_transcript(&loaded)?;
         let made = if self.stdout {
             Made::printed(render(&loaded.session, &options))
         } else if let Some(out) = &self.out {
@@ -142,6 +143,21 @@ fn options(config: &Config, id: &SessionId) -> Options {
     let rendered = Moment(Timestamp::now().as_millisecond());
     let observed = observed(config, id);
     Options { zone: config.zone.clone(), rendered, earlier: None, observed }
+}
+
+/// A file of anything else is a slip of the hand, and its bottle would stand among the sessions.
+fn refuse_what_is_no_transcript(loaded: &Loaded) -> Result<(), Failure> {
+    let counts = &loaded.session.counts;
+    let has_a_record = loaded.session.message_counts() != (0, 0) || !counts.skipped.is_empty();
+    if has_a_record || counts.unreadable == 0 {
+        return Ok(());
+    }
+    let files: Vec<_> = loaded.files.iter().map(|file| file.display().to_string()).collect();
+    Err(Failure::failed(format_args!(
+        "no line of {} is a record of a transcript; give the path of one, or an id from `endless \
+         list`",
+        files.join(", ")
+    )))
 }
 
 /// Whether what claude-mem knows is worth a bottle.
@@ -220,6 +236,10 @@ fn refuse(path: &Path, sources: &[PathBuf], config: &Config) -> Result<(), Failu
     }
     if real.starts_with(real_path(&config.paths.home)) {
         return usage("lies in the state folder; name another file, or leave --out away");
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(Failure::usage(format_args!("there is no folder {folder}; make it first")));
     }
     if there.is_some_and(|data| data.len() > 0) && !is_bottle(path)? {
         return usage("is there and is no bottle; name another file, or move it away");

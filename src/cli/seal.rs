@@ -40,7 +40,7 @@ pub(super) struct Seal {
     /// How long to wait until every tool call is covered: 20s, at most 1m.
     #[arg(long, value_name = "TIME", value_parser = since::parse)]
     timeout: Option<Duration>,
-    /// Print JSON: sealed, gap, mode, bottle, held, took.
+    /// Print JSON: sealed, gap, mode, bottle, held, took (in milliseconds).
     #[arg(long)]
     json: bool,
 }

@@ -107,7 +107,7 @@ fn render_goes_where_it_is_told() {
     assert_snapshot!(sandbox.show(&["render", "0b9f", "--stdout", "--json"]), @"
     exit 2
     --- err
-    error: the argument '--stdout' cannot be used with '--json'; see `endless --help`
+    error: the argument '--stdout' cannot be used with '--json'; see `endless render --help`
     ");
     let transcript = sandbox.path(".claude/projects/-w/0b9f2c1e.jsonl");
     let before = fs::read(&transcript).unwrap();
@@ -148,12 +148,13 @@ fn render_replaces_nothing_but_bottles_and_stays_out_of_the_state_folder() {
     sandbox.write(&sandbox.path(".endless/endless.db"), "# Session bottle");
     let before = sandbox.files("");
     let inside = [".endless/endless.db", ".endless/new.md", ".endless/bottles/0b9f2c1e.md"];
-    assert_snapshot!(outs(&[&inside[..], &["link/new.md", "notes.md"]].concat()), @"
+    assert_snapshot!(outs(&[&inside[..], &["link/new.md", "notes.md", "nowhere/b.md"]].concat()), @"
     2 error: ~/.endless/endless.db lies in the state folder; name another file, or leave --out away
     2 error: ~/.endless/new.md lies in the state folder; name another file, or leave --out away
     2 error: ~/.endless/bottles/0b9f2c1e.md lies in the state folder; name another file, or leave --out away
     2 error: ~/link/new.md lies in the state folder; name another file, or leave --out away
     2 error: ~/notes.md is there and is no bottle; name another file, or move it away
+    2 error: there is no folder ~/nowhere; make it first
     ");
     assert_eq!(sandbox.files(""), before);
 
@@ -164,6 +165,24 @@ fn render_replaces_nothing_but_bottles_and_stays_out_of_the_state_folder() {
         let text = fs::read_to_string(sandbox.path(out)).unwrap();
         assert!(text.starts_with("# Session bottle — 0b9f2c1e\n"), "{text}");
     }
+}
+
+#[test]
+fn a_file_that_is_no_transcript_gets_no_bottle() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&sandbox.path("other.jsonl"), "{\n  \"model\": \"opus\"\n}\n");
+    assert_snapshot!(sandbox.show(&["render", "other.jsonl"]), @"
+    exit 1
+    --- err
+    error: no line of ~/other.jsonl is a record of a transcript; give the path of one, or an id from `endless list`
+    ");
+    assert!(!sandbox.path(".endless/bottles/other.md").exists());
+}
+
+#[test]
+fn a_seal_waits_for_as_long_as_its_help_says() {
+    let sandbox = with_tiny();
+    assert_eq!(sandbox.run(&["seal", "0b9f", "--timeout", "20s"]).status, 0);
 }
 
 #[test]
@@ -249,10 +268,10 @@ fn usage_is_explained_in_one_line() {
     assert_snapshot!(shown, @"
     2 error: no command was given; `endless --help` shows them
     2 error: unrecognized subcommand 'rendr' tip: some similar subcommands exist: 'expand', 'render'; see `endless --help`
-    2 error: the following required arguments were not provided: <SESSION>; see `endless --help`
-    2 error: unexpected argument '--jsn' found tip: a similar argument exists: '--json'; see `endless --help`
-    2 error: the following required arguments were not provided: <ID>...; see `endless --help`
-    2 error: invalid value '2y' for '--since <TIME>': write a number and m, h, d or w, like 30m, 12h, 2d, 3w; see `endless --help`
+    2 error: the following required arguments were not provided: <SESSION>; see `endless render --help`
+    2 error: unexpected argument '--jsn' found tip: a similar argument exists: '--json'; see `endless render --help`
+    2 error: the following required arguments were not provided: <ID>...; see `endless expand --help`
+    2 error: invalid value '2y' for '--since <TIME>': write a number and s, m, h, d or w, like 20s, 30m, 12h, 2d; see `endless list --help`
     ");
 }
 

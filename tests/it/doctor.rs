@@ -360,7 +360,7 @@ fn a_session_is_forgotten_whole_and_no_other() {
     assert_snapshot!(run(&sandbox, "forget --yes").show(), @"
     exit 2
     --- err
-    error: the following required arguments were not provided: <SESSION|--project <DIR>|--older-than <TIME>>; see `endless --help`
+    error: the following required arguments were not provided: <SESSION|--project <DIR>|--older-than <TIME>>; see `endless forget --help`
     ");
     assert_snapshot!(run(&sandbox, "forget aa1 cc --dry-run").show(), @"
     exit 0
@@ -418,7 +418,7 @@ fn projects_and_old_sessions_are_forgotten() {
     assert_snapshot!(run(&sandbox, "forget --project /v --older-than 2w bb").show(), @"
     exit 2
     --- err
-    error: the argument '--project <DIR>' cannot be used with '[SESSION]...'; see `endless --help`
+    error: the argument '--project <DIR>' cannot be used with '[SESSION]...'; see `endless forget --help`
     ");
 }
 

@@ -148,7 +148,7 @@ fn what_can_not_be_pointed_to_is_refused() {
     assert_snapshot!(shown, @"
     1 error: no session begins with `zz`; looked at 1 sessions in ~/.claude/projects
     2 error: `a b` is no session id: ids have letters, digits, `.`, `_` and `-`, and begin with a letter or digit; give an id from `endless list`, or the path of a transcript
-    2 error: the following required arguments were not provided: <SESSION>; see `endless --help`
+    2 error: the following required arguments were not provided: <SESSION>; see `endless pointer --help`
     1 error: the transcript of this session is gone, and ~/.endless/bottles/0c1.md is no bottle that this version of Endless can read
     1 error: the transcript of this session is gone, and ~/.endless/bottles/0d.md is no bottle that this version of Endless can read
     2 error: `0c` fits 2 sessions without a transcript, give more of the id: 0c1, 0c2

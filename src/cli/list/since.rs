@@ -1,12 +1,13 @@
-//! Spans of time as they are typed: `30m`, `12h`, `2d`, `3w`.
+//! Spans of time as they are typed: `20s`, `30m`, `12h`, `2d`, `3w`.
 
 use std::time::Duration;
 
 /// Reads a span of time.
 pub(in crate::cli) fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and m, h, d or w, like 30m, 12h, 2d, 3w".to_owned();
+    let wrong = || "write a number and s, m, h, d or w, like 20s, 30m, 12h, 2d".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
+        's' => 1,
         'm' => 60,
         'h' => 60 * 60,
         'd' => 24 * 60 * 60,
@@ -29,7 +30,9 @@ mod tests {
         {
             assert_eq!(parse(text), Ok(Duration::from_secs(minutes * 60)), "{text}");
         }
-        for text in ["", "2", "d", "-2d", "+2d", "2 d", "2y", "2é", "1.5h", "99999999999999999999d"]
+        assert_eq!(parse("20s"), Ok(Duration::from_secs(20)));
+        for text in
+            ["", "2", "d", "s", "-2d", "+2d", "2 d", "2y", "2é", "1.5h", "99999999999999999999d"]
         {
             assert!(parse(text).is_err(), "{text}");
         }
