@@ -27,6 +27,8 @@ use settings::{Changed, change};
 
 /// What the lines of a difference begin with.
 const INDENT: &str = "  ";
+/// Pairs of lines that are compared to show a change by its lines; above that, all is shown.
+const COMPARED: usize = 1 << 20;
 
 /// The settings that hooks go into: those of every root. Of the usual roots people have one; where
 /// there is none at all, the first is made.
@@ -205,7 +207,50 @@ fn difference(before: &str, after: &str) -> Vec<String> {
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let [old, new] = [&old[same..], &new[same..]];
     let ends = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    let gone = old[..old.len() - ends].iter().map(|line| format!("{INDENT}- {line}"));
-    let come = new[..new.len() - ends].iter().map(|line| format!("{INDENT}+ {line}"));
-    gone.chain(come).collect()
+    changes(&old[..old.len() - ends], &new[..new.len() - ends])
+}
+
+/// What goes and what comes between two texts, so that as many lines as can be stay.
+fn changes(old: &[&str], new: &[&str]) -> Vec<String> {
+    if old.len().saturating_mul(new.len()) > COMPARED {
+        let gone = old.iter().map(|line| format!("{INDENT}- {line}"));
+        return gone.chain(new.iter().map(|line| format!("{INDENT}+ {line}"))).collect();
+    }
+    // How many lines can stay of what follows line `i` of the old and line `j` of the new.
+    let mut stay = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            stay[i][j] = if old[i] == new[j] {
+                stay[i + 1][j + 1] + 1
+            } else {
+                stay[i + 1][j].max(stay[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if j == new.len() || (i < old.len() && stay[i + 1][j] >= stay[i][j + 1]) {
+            lines.push(format!("{INDENT}- {}", old[i]));
+            i += 1;
+        } else {
+            lines.push(format!("{INDENT}+ {}", new[j]));
+            j += 1;
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_stays_is_no_difference() {
+        let shown = difference("{\na\nb\nc\n}", "{\na, x\nb\nc,\nd\n}");
+        assert_eq!(shown, ["  - a", "  + a, x", "  - c", "  + c,", "  + d"]);
+        assert_eq!(difference("a", "a"), Vec::<String>::new());
+        assert_eq!(difference("", "a"), ["  + a"]);
+    }
 }
