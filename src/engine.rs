@@ -371,7 +371,10 @@ impl<K> Engine<K> {
         match (found.next(), found.next()) {
             (Some((id, _)), None) => Ok(id.clone()),
             (Some((id, _)), Some(_)) if id.as_str() == name => Ok(id.clone()),
-            (None, _) => Err(format!("the service knows no session `{name}`")),
+            (None, _) => Err(format!(
+                "the service knows no session `{name}`: none begins so (`endless list`), or it is kept \
+                 out or forgotten"
+            )),
             (Some(_), Some(_)) => {
                 Err(format!("several sessions begin with `{name}`; give more of the id"))
             }

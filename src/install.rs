@@ -157,7 +157,7 @@ pub fn install(setting: &Setting<'_>) -> Result<Report, InstallError> {
         Manager::Systemd => systemd::install(&mut work, setting)?,
         Manager::Launchd => launchd::install(&mut work, setting)?,
         Manager::None { why } => {
-            work.note(format!("nothing was installed: {why}"));
+            work.note(format!("the service was not installed: {why}"));
             if is_wsl() {
                 work.note(
                     "WSL has systemd where /etc/wsl.conf says `[boot]` and `systemd=true`; then \

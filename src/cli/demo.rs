@@ -48,7 +48,7 @@ impl Demo {
             move || daemon::run(&config, None, || Config::load(&environment))
         })?;
         let shown = connect(&config).and_then(|mut client| {
-            self.replay(&project.join(format!("{ID}.jsonl")), &config)?;
+            self.replay(&project.join(format!("{ID}.jsonl")), &config, || service.is_finished())?;
             finished(&mut client)
         });
         // Whatever happened: the service ends, and the folder goes.
@@ -59,7 +59,12 @@ impl Demo {
     }
 
     /// Writes the transcript row by row, and says how the bottle follows.
-    fn replay(&self, path: &Path, config: &Config) -> Result<(), Failure> {
+    fn replay(
+        &self,
+        path: &Path,
+        config: &Config,
+        has_ended: impl Fn() -> bool,
+    ) -> Result<(), Failure> {
         let rows: Vec<&str> = TRANSCRIPT.lines().collect();
         let pause = Duration::from_secs(self.seconds) / u32::try_from(rows.len()).unwrap_or(1);
         let bottle = config.paths.bottles.join(format!("{ID}.md"));
@@ -68,6 +73,10 @@ impl Demo {
         for (number, row) in (1..).zip(&rows) {
             file.write_all(format!("{row}\n").as_bytes())?;
             thread::sleep(pause);
+            // Ctrl-C ends the service, and so the demo.
+            if has_ended() {
+                return Err(Failure::failed("the demo was stopped before its end"));
+            }
             let now = fs::read_to_string(&bottle).unwrap_or_default();
             if now != seen {
                 output::print(&progress(number, rows.len(), &now))?;

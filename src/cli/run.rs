@@ -40,7 +40,8 @@ Signals:
   TERM, INT   write what is unwritten and end; a second one ends at once
   HUP         read config.toml again
 
-Exit status: 0 ended or already running, 1 failed, 75 the binary was replaced, start it again.")]
+Exit status: 0 ended or already running, 1 failed, 75 the binary was replaced, start it again,
+130 a second Ctrl-C ended it at once.")]
 pub(super) struct Run {
     /// Go on in the background; the log goes to logs/service.log
     #[arg(long)]
@@ -59,7 +60,10 @@ impl Run {
         // Whatever is made from here on is for nobody else.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         self.log_to(environment)?;
-        introduce(&config);
+        // One that finds another at work has nothing to watch.
+        if Client::connect(&config.paths, PATIENCE).is_err() {
+            introduce(&config);
+        }
         let executable = environment.programs.executable.clone();
         match daemon::run(&config, executable, || Config::load(environment))? {
             Ended::Stopped => Ok(()),

@@ -1,12 +1,18 @@
 //! `endless uninstall`: takes away what `endless install` made.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 
 use super::{failure::Failure, install::show, output};
 use crate::{
+    client::Client,
     config::{Config, Environment},
     install::{self, Setting, hooks},
 };
+
+/// How long a service may take to let us in.
+const CONNECT: Duration = Duration::from_millis(500);
 
 /// Remove the service and the hooks.
 #[derive(Debug, clap::Args)]
@@ -85,6 +91,10 @@ impl Uninstall {
         if with_hooks {
             report = hooks::uninstall(&setting)?;
         }
-        show(&report.and(install::uninstall(&setting, purge)?))
+        show(&report.and(install::uninstall(&setting, purge)?))?;
+        if Client::connect(&config.paths, CONNECT).is_ok() && !dry_run {
+            output::note("a service that was started by hand still runs; `endless stop` ends it");
+        }
+        Ok(())
     }
 }

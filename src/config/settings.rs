@@ -102,7 +102,8 @@ impl Source<'_> {
     /// A misspelt key gets the one that was probably meant.
     fn explain(&self, message: &str, span: Range<usize>) -> String {
         if !message.starts_with("unknown field") {
-            return message.to_owned();
+            return message
+                .replace("expected a sequence", "expected a list, like [\"/a\", \"/b\"]");
         }
         let key = self.text.get(span).unwrap_or_default().trim_matches(['"', '\'']);
         match nearest::nearest(key, KEYS) {

@@ -110,7 +110,7 @@ fn numbers_and_words_have_a_range() {
         ("observations = 'mem'", "expected one of `auto`, `derived`, `claude-mem`"),
         ("exclude = ['a']", "line 1: `a` must begin with `/` or `~/`, or with `**/`"),
         ("exclude = ['/a',\n '']", "line 2: `` must begin with"),
-        ("exclude = '/a'", "invalid type: string \"/a\", expected a sequence"),
+        ("exclude = '/a'", "invalid type: string \"/a\", expected a list, like ["),
     ] {
         let error = configured(text).unwrap_err();
         assert!(error.contains(expected), "{error}");

@@ -206,7 +206,7 @@ fn without_a_service_manager_that_is_said() {
     assert_snapshot!(Machine::new(&[]).show("install service"), @"
     exit 0
     --- err
-    note: nothing was installed: there is neither systemctl nor launchctl on PATH
+    note: the service was not installed: there is neither systemctl nor launchctl on PATH
     note: `endless run --detach` starts the service without a service manager
     ");
     let bus = "echo 'Failed to connect to bus: No medium found' >&2; exit 1";
@@ -214,7 +214,7 @@ fn without_a_service_manager_that_is_said() {
     assert_snapshot!(machine.show("install service"), @"
     exit 0
     --- err
-    note: nothing was installed: systemd does not answer for this user (Failed to connect to bus: No medium found)
+    note: the service was not installed: systemd does not answer for this user (Failed to connect to bus: No medium found)
     note: `endless run --detach` starts the service without a service manager
     ");
     assert_eq!(machine.there(), Vec::<PathBuf>::new());
@@ -222,7 +222,7 @@ fn without_a_service_manager_that_is_said() {
     assert_snapshot!(Machine::new(&[("launchctl", session)]).show("install service"), @"
     exit 0
     --- err
-    note: nothing was installed: launchd has no session of this user (Could not find domain for)
+    note: the service was not installed: launchd has no session of this user (Could not find domain for)
     note: `endless run --detach` starts the service without a service manager
     ");
 }

@@ -469,7 +469,7 @@ fn the_doctor_knows_how_the_hooks_stand() {
     ok       hooks          ~/.claude/settings.json has all 8 and they are current
     warn     hooks          ~/.claude/settings.json says `disableAllHooks: true`: Claude Code runs none
                             → take that out
-    warn     hooks          ~/.claude/settings.json has comments or spare commas: Claude Code ignores the whole file
+    problem  hooks          ~/.claude/settings.json has comments or spare commas: Claude Code ignores the whole file
                             → take them out; Claude Code reads plain JSON only
     ");
     set("{");

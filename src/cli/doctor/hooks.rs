@@ -66,11 +66,13 @@ fn what_keeps_them_from_running(look: &Look, findings: &mut Findings) {
         findings.warn(NAME, text, "take that out");
     }
     if !look.is_plain {
-        findings.warn(
-            NAME,
-            format!("{path} has comments or spare commas: Claude Code ignores the whole file"),
-            "take them out; Claude Code reads plain JSON only",
-        );
+        let text =
+            format!("{path} has comments or spare commas: Claude Code ignores the whole file");
+        let todo = "take them out; Claude Code reads plain JSON only";
+        match look.standing {
+            Standing::Absent => findings.warn(NAME, text, todo),
+            Standing::Current | Standing::Other => findings.problem(NAME, text, todo),
+        }
     }
     let Some(host) = look.host.as_ref().filter(|host| host.version < OLDEST_HOST) else { return };
     let (version, seen) = (host.version, host.seen.display());

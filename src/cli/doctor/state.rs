@@ -5,7 +5,7 @@ use std::{error::Error, fs, io, os::unix::fs::MetadataExt, path::Path, time::Dur
 use endless_watchers::silent_kind;
 use rustix::fs::{Access, access, statvfs};
 
-use super::Findings;
+use super::{super::list::size, Findings};
 use crate::{
     paths::Paths,
     store::{Store, StoreError},
@@ -87,7 +87,7 @@ fn local(home: &Path, there: &Path, findings: &mut Findings) {
 fn room(folder: &Path, findings: &mut Findings) {
     let Ok(disk) = statvfs(folder) else { return };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let text = format!("{} MB are free for {}", free / 1_000_000, folder.display());
+    let text = format!("{} are free for {}", size(free), folder.display());
     match free {
         0..NOTHING => findings.problem(DISK, text, "make room; no bottle can be written"),
         NOTHING..LITTLE => findings.warn(DISK, text, "make room soon"),
