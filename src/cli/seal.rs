@@ -14,6 +14,7 @@ use crate::{
         hook::SealReply,
         request::{Reply, Request},
     },
+    paths::SessionId,
     store::{Seal as Record, Store},
     text::time::Moment,
 };
@@ -68,7 +69,7 @@ impl Seal {
         };
         if !reply.sealed {
             return Err(Failure::failed(
-                "there is nothing to seal: no message yet, or the session is kept out",
+                "there is nothing to seal: no message yet, or the session is kept out, or was cleared",
             ));
         }
         if !reply.held {
@@ -95,7 +96,7 @@ impl Seal {
         let loaded = session::open(&self.session, config, environment)?;
         session::refuse_forgotten(config, &loaded.id, "there is nothing to seal")?;
         let (user, assistant) = loaded.session.message_counts();
-        if user + assistant == 0 {
+        if user + assistant <= archived(config, &loaded.id) {
             return Ok(SealReply::default());
         }
         let at = now();
@@ -125,6 +126,14 @@ impl Seal {
         }
         output::print(&format!("{}\n", reply.bottle))
     }
+}
+
+/// How many messages the session had when it was cleared: only then there are new words.
+fn archived(config: &Config, id: &SessionId) -> u64 {
+    let store = Store::open_read_only(&config.paths.database, BUSY);
+    let archived = store.ok().and_then(|store| store.archived(id.as_str()).ok().flatten());
+    let has_bottle = config.paths.bottle(id).exists();
+    archived.filter(|_| !has_bottle).map_or(0, |archived| archived.entries)
 }
 
 /// A seal that can't be recorded is a seal all the same.

@@ -396,8 +396,9 @@ impl Tools {
         };
         let mut database = self.database.lock().map_err(|_| "a worker panicked".to_owned())?;
         let (store, _) = database.as_mut().ok_or(WITHOUT_DATABASE)?;
-        bottles::archive_now(&self.paths, id, now()).map_err(|error| in_full(&error))?;
-        store.archive(id.as_str(), now(), messages).map_err(|error| in_full(&error))
+        // First the record: without it the bottle would be made again.
+        store.archive(id.as_str(), now(), messages).map_err(|error| in_full(&error))?;
+        bottles::archive_now(&self.paths, id, now()).map_err(|error| in_full(&error))
     }
 
     fn forget(&self, id: SessionId) -> Done<Kept> {

@@ -323,6 +323,24 @@ fn a_transcript_that_goes_takes_its_trouble_along() {
 }
 
 #[test]
+fn an_archiving_that_fails_is_tried_again_and_nothing_is_written_before() {
+    let mut bench = Bench::listed();
+    let now = bench.now;
+    bench.send(Event::Files(vec![seen("a", 10, now)]));
+    bench.work();
+    bench.send(Event::Request(7, Request::Archive { session: "a".to_owned() }));
+    let Job { id, kept, task, .. } = bench.jobs.remove(0);
+    let written = Some(Err("busy".to_owned()));
+    let done = Done { id, kept, task, read: Ok(Read::default()), written, errand: None };
+    bench.send(Event::Done(Box::new(done)));
+    assert!(matches!(&bench.replies[..], [(7, Reply::Error(why))] if why == "busy"));
+    assert!(bench.jobs.is_empty());
+    assert_eq!(bench.engine.next_wake(), Some(Moment(now + 5_000)));
+    bench.wait(5_000);
+    assert_eq!(bench.work(), [("a".to_owned(), Task::Archive)]);
+}
+
+#[test]
 fn a_session_that_is_excluded_from_now_on_is_not_tried_for_ever() {
     let mut bench = Bench::listed();
     let now = bench.now;

@@ -32,6 +32,8 @@ pub(super) struct Tracked<K> {
     /// It was archived when it had this many messages: nothing is written before there are more.
     archived: Option<u64>,
     asked: Option<Task>,
+    /// What failed, and is tried again after a while.
+    again: Option<Task>,
     running: Option<Task>,
     triggers: Vec<(TriggerFile, Option<u64>)>,
     pub(super) trouble: Option<String>,
@@ -63,6 +65,7 @@ impl<K> Default for Tracked<K> {
             bottle: None,
             archived: None,
             asked: None,
+            again: None,
             running: None,
             triggers: Vec::new(),
             trouble: None,
@@ -191,6 +194,7 @@ impl<K> Tracked<K> {
         self.behind
             || self.unwritten.is_some()
             || self.asked.is_some()
+            || self.again.is_some()
             || self.running.is_some()
             || !self.triggers.is_empty()
     }
@@ -219,6 +223,9 @@ impl<K> Tracked<K> {
         }
         if self.not_before > now {
             return None;
+        }
+        if self.again.is_some() {
+            return self.again;
         }
         if self.has_trigger() {
             return Some(Task::Write);
@@ -254,7 +261,7 @@ impl<K> Tracked<K> {
         if self.running.is_some() {
             return None;
         }
-        if self.has_trigger() {
+        if self.has_trigger() || self.again.is_some() {
             return Some(self.not_before);
         }
         let unwritten = self.unwritten.filter(|_| !self.is_silent());
@@ -303,6 +310,7 @@ impl<K> Tracked<K> {
     ) -> Job<K> {
         // What an errand reads or writes is not more than what others ask for.
         self.asked = self.asked.filter(|asked| errand.is_some() && *asked > task);
+        self.again = self.again.filter(|again| *again > task);
         self.behind = false;
         self.rows_changed = false;
         self.running = Some(task);
@@ -353,6 +361,11 @@ impl<K> Tracked<K> {
                 if let Some(facts) = &mut self.facts {
                     facts.pending = wrote.pending;
                 }
+            }
+            Some(Err(why)) if done.task == Task::Archive => {
+                // Nothing is written before it is done.
+                self.again = Some(Task::Archive);
+                self.failed(why, now);
             }
             Some(Err(why)) => {
                 self.unwritten.get_or_insert(now);

@@ -71,7 +71,7 @@ fn without_a_service_a_seal_is_one_read_and_is_recorded() {
     assert_snapshot!(sandbox.show(&["seal", "empty"]), @"
     exit 1
     --- err
-    error: there is nothing to seal: no message yet, or the session is kept out
+    error: there is nothing to seal: no message yet, or the session is kept out, or was cleared
     ");
 }
 
