@@ -114,14 +114,15 @@ fn command(program: &str, home: Option<&str>) -> String {
     format!("{GUARD}{program} ] && exec {}{program}{CALL}{REST}", variables.unwrap_or_default())
 }
 
-/// Whether a command is one that Endless installed: of any version, at any place.
+/// Whether a command is one that Endless installed: of any version, at any place. A person's own program
+/// whose name only begins like ours is theirs.
 pub fn is_ours(command: &str) -> bool {
     let Some((before, after)) = command.split_once(CALL) else { return false };
     let is_word = after.is_empty() || after.starts_with([' ', ';', '|', '&', '\'', '"', ')']);
     let program = before.trim_end_matches(['\'', '"']);
     let name = program.rsplit(['/', ' ', '\'', '"']).next().unwrap_or(program);
     let is_shaped = command.starts_with(GUARD) && command.ends_with(REST);
-    is_word && (name.starts_with("endless") || is_shaped)
+    is_word && (name == "endless" || is_shaped)
 }
 
 /// The programs that a command of ours needs, absolute.
