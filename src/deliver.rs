@@ -167,7 +167,7 @@ fn copied(
 /// Prints a pointer to a bottle whose transcript is gone; none where there is no bottle.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_gone(
     paths: &Paths,
     store: Option<&Store>,
