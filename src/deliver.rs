@@ -123,7 +123,13 @@ pub fn print(
         // The hook prints without a record as well, and needs no second copy.
         return Err(DeliverError::Late);
     }
-    let Some((n, last)) = copied(paths, n, recorded, last, wish)? else { return Ok(None) };
+    let made = copied(paths, n, recorded, last, wish).inspect_err(|_| {
+        if recorded && let Some(store) = store {
+            // Nothing was printed: the next prompt is not to wait for the proof of it.
+            store.unclaim(wish.id.as_str(), wish.token).ok();
+        }
+    })?;
+    let Some((n, last)) = made else { return Ok(None) };
     let copy = paths.copy(wish.id, n);
     let path = copy.to_str().ok_or_else(|| DeliverError::Path(copy.clone()))?;
     let bottle = Place::of(last.about(), wish.id.as_str(), path, &wish.zone);

@@ -116,3 +116,18 @@ fn what_nobody_waits_for_is_not_claimed() {
     assert_eq!(copies::highest(&case.paths, &case.id), 0);
     assert!(case.print(Some(&store), &last, &until(1)).is_some());
 }
+
+#[test]
+fn a_print_whose_copy_can_not_be_made_is_no_print() {
+    let case = Case::new();
+    let (last, store) = (case.keep(2), case.store());
+    fs::remove_file(case.paths.bottle(&case.id)).unwrap();
+    let failed = |token| {
+        let recap = Recap::of_bottle(&[]);
+        print(&case.paths, Some(&store), &last, &recap, &case.wish(token, true))
+    };
+    assert!(matches!(failed("a"), Err(DeliverError::Replaced)));
+    assert_eq!(store.deliveries("s").unwrap(), []);
+    // Nobody has the right, so that the next may have it at once.
+    check(&case.print(Some(&store), &case.keep(3), &case.wish("b", true)).unwrap(), 3);
+}

@@ -128,6 +128,12 @@ impl Store {
         self.one(sql, [session, token], |row| row.get(0))
     }
 
+    /// Gives the right to print back: nothing was printed. True where that was done here.
+    pub fn unclaim(&self, session: &str, token: &str) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM deliveries WHERE session = ?1 AND token = ?2 AND ranges = ''";
+        self.change(sql, [session, token])
+    }
+
     /// The prints of a session, in order.
     pub fn deliveries(&self, session: &str) -> Result<Vec<Delivery>, StoreError> {
         let sql = "SELECT n, event, printed_at, length, gap, boundary, ranges, arrived_at, reads
@@ -263,6 +269,19 @@ mod tests {
         assert_eq!(store.claim("s", &claim("a", Cause::Compact, 0, 1)).unwrap(), Some(1));
         assert!(store.bind("s", 1, "b").unwrap() && !store.bind("s", 1, "c").unwrap());
         assert_eq!((take("x", 100), take("y", 200), take("z", 90_000)), (Some(2), None, None));
+    }
+
+    #[test]
+    fn a_right_that_is_given_back_is_free_unless_it_was_used() {
+        let (_folder, path) = folder();
+        let store = Store::open_shared(&path, LONG).unwrap();
+        let take = |token| store.claim("s", &claim(token, Cause::Compact, 10_000, 1)).unwrap();
+        assert_eq!(take("a"), Some(1));
+        assert!(store.unclaim("s", "a").unwrap() && !store.unclaim("s", "a").unwrap());
+        assert_eq!(take("b"), Some(1));
+        store.printed("s", 1, "1-64").unwrap();
+        assert!(!store.unclaim("s", "b").unwrap());
+        assert_eq!(take("c"), None);
     }
 
     #[test]
