@@ -31,6 +31,7 @@ use endless_watchers::Watcher;
 pub use lock::{Holder, Lock, LockError};
 
 use crate::{
+    clock::now,
     config::{Config, ConfigError},
     engine::{
         Engine,
@@ -38,7 +39,6 @@ use crate::{
         request::{Process, Request},
     },
     files::retention::{Swept, sweep_old},
-    text::time::Moment,
 };
 use socket::Edge;
 use worker::Kept;
@@ -275,10 +275,4 @@ impl Retention {
             tracing::info!("{archived} old bottles archived, {deleted} archives deleted");
         }
     }
-}
-
-/// The time: the only clock of the service.
-fn now() -> Moment {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Moment(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }

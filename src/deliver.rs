@@ -206,6 +206,13 @@ pub fn reconstruct(
     bottles::keep_reconstructed(paths, id, Host::ClaudeCode, options).map(drop)
 }
 
+/// How many messages a session had when it was cleared; 0 where it was not, or has a bottle again. Only
+/// with more than these there are new words.
+pub fn cleared_at(paths: &Paths, store: Option<&Store>, id: &SessionId) -> u64 {
+    let archived = store.and_then(|store| store.archived(id.as_str()).ok().flatten());
+    archived.filter(|_| !paths.bottle(id).exists()).map_or(0, |archived| archived.entries)
+}
+
 /// The number of the print, and whether it is recorded; none where another hook prints.
 fn claim(
     paths: &Paths,
@@ -256,18 +263,18 @@ pub fn due(
     if proof.boundaries().is_empty() {
         return Ok(None);
     }
-    let prints = note(store, id, session, Moment(0))?;
+    let prints = note(store, id, session, None)?;
     let evidence = Evidence { session: id.as_str(), proof, born, installed };
     Ok(delivery::due(&prints, evidence).map(Boundary::name))
 }
 
-/// Notes what the transcript shows of a session's prints: bound, arrived, read. The prints as they
-/// are then.
+/// Notes what the transcript shows of a session's prints: bound, read and, where the time is given,
+/// arrived. The prints as they are then.
 pub fn note(
     store: &Store,
     id: &SessionId,
     session: &Session,
-    now: Moment,
+    now: Option<Moment>,
 ) -> Result<Vec<Print>, StoreError> {
     let name = id.as_str();
     let deliveries = store.deliveries(name)?;
@@ -283,7 +290,10 @@ pub fn note(
         arrivals.filter(|arrival| arrival.session == name).any(|arrival| arrival.n == n)
     };
     for delivery in &deliveries {
-        if delivery.arrived.is_none() && arrived(delivery.n) && now > Moment(0) {
+        if let Some(now) = now
+            && delivery.arrived.is_none()
+            && arrived(delivery.n)
+        {
             store.arrived(name, delivery.n, now)?;
         }
         let reads = reads(session, id, delivery.n);

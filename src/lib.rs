@@ -9,6 +9,7 @@
 //! - [`observation`]: one line in place of each piece of tool traffic. Pure.
 //! - [`bottle`]: a session as Markdown, and back. Pure.
 //! - [`mod@pointer`]: the short text that hands a bottle to the next context. Pure.
+//! - [`clock`]: the time, for everything that is not pure.
 //! - [`config`], [`paths`]: the environment, `config.toml`, and where everything lies.
 //! - [`sources`]: transcripts found and read.
 //! - [`store`]: `endless.db`: the owner, known files, what is forgotten or archived.
@@ -22,6 +23,7 @@
 pub mod bottle;
 pub mod cli;
 pub mod client;
+pub mod clock;
 pub mod config;
 pub mod daemon;
 pub mod deliver;

@@ -2,19 +2,20 @@
 
 use std::{
     ffi::OsString,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use super::{failure::Failure, list::since, observed::observed, output, session};
 use crate::{
     bottle::Options,
     client::{Client, ClientError},
+    clock::now,
     config::{Config, Environment},
+    deliver::cleared_at,
     engine::{
         hook::SealReply,
         request::{Reply, Request},
     },
-    paths::SessionId,
     store::{Seal as Record, Store},
     text::time::Moment,
 };
@@ -96,7 +97,8 @@ impl Seal {
         let loaded = session::open(&self.session, config, environment)?;
         session::refuse_forgotten(config, &loaded.id, "there is nothing to seal")?;
         let (user, assistant) = loaded.session.message_counts();
-        if user + assistant <= archived(config, &loaded.id) {
+        let store = Store::open_read_only(&config.paths.database, BUSY).ok();
+        if user + assistant <= cleared_at(&config.paths, store.as_ref(), &loaded.id) {
             return Ok(SealReply::default());
         }
         let at = now();
@@ -128,14 +130,6 @@ impl Seal {
     }
 }
 
-/// How many messages the session had when it was cleared: only then there are new words.
-fn archived(config: &Config, id: &SessionId) -> u64 {
-    let store = Store::open_read_only(&config.paths.database, BUSY);
-    let archived = store.ok().and_then(|store| store.archived(id.as_str()).ok().flatten());
-    let has_bottle = config.paths.bottle(id).exists();
-    archived.filter(|_| !has_bottle).map_or(0, |archived| archived.entries)
-}
-
 /// A seal that can't be recorded is a seal all the same.
 fn record(config: &Config, session: &str, reply: &SealReply, at: Moment) {
     let seal = Record {
@@ -154,9 +148,4 @@ fn record(config: &Config, session: &str, reply: &SealReply, at: Moment) {
 
 fn milliseconds(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-fn now() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

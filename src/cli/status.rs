@@ -8,8 +8,6 @@ mod words;
 
 use std::{fs, thread, time::Duration};
 
-use jiff::Timestamp;
-
 use super::{
     failure::Failure,
     history::{self, History},
@@ -17,10 +15,11 @@ use super::{
 };
 use crate::{
     client::{Client, ClientError, hook::log},
+    clock::now,
     config::{Config, Environment},
     engine::request::{Reply, Request, Status as Answer},
     paths::Paths,
-    text::{line::plain_line, time::Moment},
+    text::line::plain_line,
 };
 use report::{Health, Report};
 
@@ -149,10 +148,6 @@ fn last_trouble(paths: &Paths) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text);
     text.lines().last().map(|line| plain_line(line, TROUBLE))
-}
-
-fn now() -> Moment {
-    Moment(Timestamp::now().as_millisecond())
 }
 
 /// Sessions that the service has not read yet although they are live.

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use endless_watchers::open_regular;
@@ -16,6 +16,7 @@ use endless_watchers::open_regular;
 use super::payload::Payload;
 use crate::{
     bottle::Options,
+    clock::now,
     config::{Config, Observations},
     deliver::{self, Printed, Wish},
     engine::hook::{HookKind, PrintReply},
@@ -30,7 +31,6 @@ use crate::{
         transcripts::{Target, born, of_session},
     },
     store::{Cause, Store},
-    text::time::Moment,
     transcript::Host,
 };
 
@@ -129,14 +129,15 @@ impl Alone {
         let loaded = self.load(files)?;
         let session = &loaded.session;
         let (user, assistant) = session.message_counts();
-        if self.is_out(session) || user + assistant < self.archived(store) {
+        let cleared_at = deliver::cleared_at(&self.config.paths, store, &self.id);
+        if self.is_out(session) {
             return Ok(None);
         }
-        if user + assistant == 0 {
+        if user + assistant == 0 && cleared_at == 0 {
             // A transcript without a message is as good as none.
             return self.print_gone(store);
         }
-        if user + assistant == self.archived(store) {
+        if user + assistant <= cleared_at {
             return Ok(None);
         }
         let (cause, boundary) = match self.due(&loaded, store)? {
@@ -224,13 +225,6 @@ impl Alone {
         self.config.is_excluded(Path::new(&session.folder))
     }
 
-    /// How many messages the session had when it was archived: only then there are new words.
-    fn archived(&self, store: Option<&Store>) -> u64 {
-        let archived = store.and_then(|store| store.archived(self.id.as_str()).ok().flatten());
-        let has_bottle = self.config.paths.bottle(&self.id).exists();
-        archived.filter(|_| !has_bottle).map_or(0, |archived| archived.entries)
-    }
-
     /// First it is noted how much was said, by the transcript where that is there: the bottle may
     /// lack the last words, and would come back with them.
     fn clear(&self, files: Vec<PathBuf>) -> Result<(), String> {
@@ -284,11 +278,6 @@ fn has_boundary(path: &Path) -> bool {
 
 fn in_full(error: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::new(error).context("without the service"))
-}
-
-fn now() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl Tools {
             Errand::Print { .. } | Errand::Due { .. } if self.is_unknown(scene) => Outcome::Unknown,
             Errand::Print { token, until } => {
                 let wish = self.wish(scene, &token, until, Cause::Compact);
-                printed(self.print(scene, &wish))
+                printed(self.print(scene, wish))
             }
             Errand::Due { token, until, resumed, always } => {
                 let wish = self.wish(scene, &token, until, Cause::Due);
@@ -75,7 +75,7 @@ impl Tools {
         if (shown.0, shown.1) == (0, 0) || shown == kept.noted {
             return;
         }
-        let note = |store: &Store| deliver::note(store, id, session, now());
+        let note = |store: &Store| deliver::note(store, id, session, Some(now()));
         if let Some(Ok(_)) = self.with_store(|store| store.map(note)) {
             kept.noted = shown;
         }
@@ -112,18 +112,19 @@ impl Tools {
             clock: now,
             until: Some(until),
             zone: self.rules.zone(),
-            parent: session.and_then(|session| deliver::parent(&self.paths, scene.id, session)),
+            // It is looked for once something is to be printed.
+            parent: None,
             is_gone: scene.files.is_empty() || session.is_some_and(says_nothing),
             is_hook: false,
         }
     }
 
     /// Prints the pointer to the bottle that the job has written.
-    fn print(&self, scene: &Scene<'_>, wish: &Wish<'_>) -> Result<Option<Printed>, String> {
+    fn print(&self, scene: &Scene<'_>, wish: Wish<'_>) -> Result<Option<Printed>, String> {
         scene.read.as_ref().map_err(String::clone)?;
         let printed = match (scene.written, scene.kept) {
             (_, Some(kept)) if self.rules.excludes(kept.folder()) => Ok(None),
-            _ if wish.is_gone => self.print_gone(wish),
+            _ if wish.is_gone => self.print_gone(&wish),
             (Some(Ok(_)), Some(kept)) => self.print_kept(kept, wish),
             (Some(Err(why)), _) => return Err(why.clone()),
             // There is nothing to say, or the session is kept out.
@@ -132,12 +133,13 @@ impl Tools {
         printed.map_err(|error| in_full(&error))
     }
 
-    fn print_kept(&self, kept: &Kept, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
+    fn print_kept(&self, kept: &Kept, wish: Wish<'_>) -> Result<Option<Printed>, DeliverError> {
         let Some(last) = &kept.last else { return Ok(None) };
         let (session, _) = kept.now();
+        let wish = Wish { parent: deliver::parent(&self.paths, wish.id, &session), ..wish };
         let layout = session.layout();
         let recap = Recap::of_session(&layout);
-        self.with_store(|store| deliver::print(&self.paths, store, last, &recap, wish))
+        self.with_store(|store| deliver::print(&self.paths, store, last, &recap, &wish))
     }
 
     fn print_gone(&self, wish: &Wish<'_>) -> Result<Option<Printed>, DeliverError> {
@@ -169,7 +171,7 @@ impl Tools {
         always: bool,
     ) -> Result<Option<Printed>, String> {
         if resumed && (always || wish.is_gone) {
-            return self.print(scene, &wish);
+            return self.print(scene, wish);
         }
         let Some(kept) = scene.kept else { return Ok(None) };
         let born = scene.files.first().and_then(|file| born(file));
@@ -177,7 +179,7 @@ impl Tools {
             |store: &Store| deliver::due(store, scene.id, kept.session(), born, self.installed);
         match self.with_store(|store| store.map(due)) {
             Some(Ok(Some(boundary))) => {
-                self.print(scene, &Wish { boundary: Some(boundary), ..wish })
+                self.print(scene, Wish { boundary: Some(boundary), ..wish })
             }
             Some(Err(error)) => Err(in_full(&error)),
             Some(Ok(None)) | None => Ok(None),
